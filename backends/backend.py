@@ -80,7 +80,7 @@ class PlacedProgram:
     @property
     def placed(self) -> StepProgram:
         """The program that is mapped and emitted."""
-        return self.program if self.parts is None else self.parts.between.split
+        return self.program if self.parts is None else self.parts.correspondence.program_of_parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
         "wavefront": _wavefront(subject.plan),
         "colours": {"cycles": CYCLE_COLOURS, "memory": MEMORY, "relay": RELAY},
         "comparison": comparison,
-        "eight": LAYERS,
+        "layer_palette": LAYERS,
         "data": {
             "ramp": RAMP,
             "relay": RELAY,

@@ -87,11 +87,11 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
     return Train(buffer, owner, label, values.shape[2], steps, samples, ids)
 
 
-def in_parts(recording: Recording, between: Correspondence) -> Recording:
+def in_parts(recording: Recording, correspondence: Correspondence) -> Recording:
     """Return the same spikes, assigned to the populations of a plan that splits populations or reorders their channels."""
-    trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
+    trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in correspondence.program_of_parts.populations}
     new_trains = []
-    for buffer, place in between.buffers.items():
+    for buffer, place in correspondence.buffers.items():
         train = trains.get(place.whole)
         if train is None:
             continue
@@ -102,16 +102,16 @@ def in_parts(recording: Recording, between: Correspondence) -> Recording:
         index_in_part = np.full(train.width, -1)
         index_in_part[place.index] = np.arange(len(place.index))
         in_part = index_in_part[train.ids] >= 0
-        label, width = train.label.replace(_whole_label(between, owner), owners[owner], 1), len(place.index)
+        label, width = train.label.replace(_whole_label(correspondence, owner), owners[owner], 1), len(place.index)
         new_trains.append(
             Train(buffer, owner, label, width, train.steps[in_part], train.samples[in_part], index_in_part[train.ids[in_part]])
         )
     return replace(recording, trains=tuple(new_trains))
 
 
-def _whole_label(between: Correspondence, part: str) -> str:
-    whole = between.populations[part].whole
-    return next(p.label for p in between.whole.populations if p.id == whole)
+def _whole_label(correspondence: Correspondence, part: str) -> str:
+    whole = correspondence.populations[part].whole
+    return next(p.label for p in correspondence.whole.populations if p.id == whole)
 
 
 def write_recording(path: Path, recording: Recording) -> None:

@@ -62,5 +62,5 @@ def subject_of(compiled: Compiled, profile: Mapping[str, Any] | None = None, rec
     """Return the input of the report of a compiled network with a plan; recorded spikes are assigned to the populations of the plan."""
     assert compiled.plan is not None, "the target has tiles"
     if recording is not None and compiled.parts is not None:
-        recording = in_parts(recording, compiled.parts.between)
+        recording = in_parts(recording, compiled.parts.correspondence)
     return Subject(compiled.plan, summarise(compiled.placed), profile, recording)

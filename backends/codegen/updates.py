@@ -26,7 +26,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
         "title": optimizer.name,  # for comments
         "moments": rule.moments,
         "rates": rule.rate_names,
-        "shares": {name: repr(float(beta)) for name, beta in rule.shares.items()},
+        "bias_corrections": {name: repr(float(beta)) for name, beta in rule.bias_corrections.items()},
         "settings": rule.settings,
         "prepared": c_assignments(needed_rates(rule), "double"),  # computes the rates from ``lr``, the settings and the bias corrections
         "clipped": c_assignments(rule.clipped),

@@ -61,12 +61,12 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ops.ForwardOp], bool
     heavy = {op.connection for op in dense if 4 * storage.size(op.weight) > HEAVY}
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
-    between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
+    across_stages = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
     # A later stage reads whole blocks of steps, so it must read lists of spikes, which are stored for all steps; rows are stored for only a
     # few steps. Truncation clears the adjoints between two steps, which requires that all layers run the same step.
-    if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
+    if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in across_stages):
         return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
-    ahead = frozenset(op.connection for op in between if op.connection in heavy)
+    ahead = frozenset(op.connection for op in across_stages if op.connection in heavy)
     return Stages(owner, level, from_inputs | ahead, ahead)
 
 

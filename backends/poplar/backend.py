@@ -146,9 +146,9 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         if placed.parts is None:
             engine.drop_by(masks)
             return engine
-        between, of_parts = placed.parts.between, EngineOfParts(engine, placed.parts.between)
+        correspondence, of_parts = placed.parts.correspondence, EngineOfParts(engine, placed.parts.correspondence)
         if masks.layers:
-            engine.draw_masks = lambda *of: between.initial_of_parts(masks.of(of_parts.get_parameters().__getitem__, *of))
+            engine.draw_masks = lambda *of: correspondence.initial_of_parts(masks.of(of_parts.get_parameters().__getitem__, *of))
         return of_parts
 
 

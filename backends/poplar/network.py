@@ -25,7 +25,7 @@ from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
 from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, describe
 from snnc.compiler.tiles.schedule.buses import whole_words
-from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
+from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, request_length
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
@@ -255,9 +255,9 @@ class PoplarNetwork:
         """Buses whose relays request further windows: in the forward pass, or in the backward pass if none do so forward."""
         return tuple(bus for bus in self.plan.buses if bus.id in self.further.requesting)
 
-    def numbers_of_relay(self, bus: BusPlan) -> int:
+    def request_length(self, bus: BusPlan) -> int:
         """Return the number of counts that a relay of `bus` writes to request further windows."""
-        return numbers_of_relay(self.plan.target.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
+        return request_length(self.plan.target.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
     def window_test(self) -> WindowTest | None:
@@ -266,8 +266,8 @@ class PoplarNetwork:
         if direction is None:
             return None
         tiles = [relay.tile for bus in self.requesting_buses for relay in bus.relays]
-        numbers = [self.numbers_of_relay(bus) for bus in self.requesting_buses for _ in bus.relays]
-        return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, most(self.costs))
+        lengths = [self.request_length(bus) for bus in self.requesting_buses for _ in bus.relays]
+        return window_test(direction, 1 + self.further.both, tiles, lengths, self.plan.target, most(self.costs))
 
     def mask_kind(self, store: Store) -> str:
         """Return the layout of a source's masks (a bit for each neuron that spiked or receives a gradient): a value of the C++ ``Mask``."""

@@ -50,7 +50,8 @@ class Entry:
 
     engine: str
     mode: str
-    """A kind of gradient, a precision, or another setting; see :data:`MODES` and :data:`EAGER`."""
+    """A kind of gradient, a precision, or another setting; see :data:`MODES` and :data:`EAGER`. It is not the option ``--mode`` of tile
+    machines, although ``exact`` is a value of both."""
     module: str
     """The module that defines the class ``ENGINE``."""
     variants: tuple[str, ...]

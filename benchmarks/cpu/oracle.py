@@ -84,7 +84,7 @@ def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
     plus or minus half of it. Currents up to eight standard deviations are then exact in bfloat16, and none equals the threshold. Weights
     of the readout, which does not spike, are truncated to bfloat16.
     """
-    grid = GRID * 2.0 ** max(0, math.ceil(math.log2(problem.workload.drive / 0.5)))
+    grid = GRID * 2.0 ** max(0, math.ceil(math.log2(problem.workload.first_current / 0.5)))
 
     def coarse(name: str, weight: Array) -> Array:
         if name.startswith("readout"):

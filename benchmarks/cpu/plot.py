@@ -10,8 +10,8 @@ from snnc.benchmarks.reproduce.chart import logarithmic
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render
 from snnc.report.pictures.palette import LAYERS, mixed
 
-Kind = tuple[str, str]
-"""Engine and mode."""
+EngineMode = tuple[str, str]
+"""An engine and its mode, which share a colour."""
 
 
 def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str = "measured") -> str:
@@ -19,8 +19,10 @@ def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str 
 
     `kind` is the note below the drawing: how the numbers were obtained, such as ``measured``.
     """
-    kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
-    colours = _colours(kinds)
+    drawn = set(map(_engine_mode, rows))
+    known = dict.fromkeys([*((e.engine, e.mode) for e in ENTRIES), *map(_engine_mode, rows)])
+    engine_modes = [one for one in known if one in drawn]
+    colours = _colours(engine_modes)
     panels = [
         _panel(0, "ms per training step, median", rows, colours, lambda row: float(row["ms_median"])),
         _panel(1, "peak memory minus that of the loaded framework, MiB", rows, colours, lambda row: mebibytes(row["peak_mb"])),
@@ -29,22 +31,22 @@ def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str 
     return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
 
 
-def _kind(row: Row) -> Kind:
+def _engine_mode(row: Row) -> EngineMode:
     return str(row["engine"]), str(row["mode"])
 
 
-def _colours(kinds: Sequence[Kind]) -> dict[Kind, str]:
+def _colours(engine_modes: Sequence[EngineMode]) -> dict[EngineMode, str]:
     """Return a colour for each engine, and paler ones for its further modes."""
-    engines = list(dict.fromkeys(engine for engine, _ in kinds))
-    colours: dict[Kind, str] = {}
-    for engine, mode in kinds:
+    engines = list(dict.fromkeys(engine for engine, _ in engine_modes))
+    colours: dict[EngineMode, str] = {}
+    for engine, mode in engine_modes:
         further = sum(other == engine for other, _ in colours)
         colours[engine, mode] = mixed(LAYERS[engines.index(engine) % len(LAYERS)], 1 - 0.25 * min(further, 3))
     return colours
 
 
-def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, str], read: Callable[[Row], float | None]) -> Panel:
-    left, kinds = LEFT + index * (WIDTH + GAP), list(colours)
+def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[EngineMode, str], read: Callable[[Row], float | None]) -> Panel:
+    left, engine_modes = LEFT + index * (WIDTH + GAP), list(colours)
     columns = list(dict.fromkeys((r["workload"], r["density"]) for r in rows))
     known = [(row, max(value, 1e-3)) for row in rows if (value := read(row)) is not None]
     up = logarithmic([value for _, value in known], TOP + HEIGHT, -HEIGHT)
@@ -52,10 +54,10 @@ def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, s
 
     def place(row: Row) -> float:
         """Place the marks of one column next to each other, in the order of the legend."""
-        aside = (kinds.index(_kind(row)) + 0.5) / len(kinds) - 0.5
+        aside = (engine_modes.index(_engine_mode(row)) + 0.5) / len(engine_modes) - 0.5
         return round(left + width * (columns.index((row["workload"], row["density"])) + 0.5 + 0.8 * aside), 1)
 
-    marks = tuple(Mark(place(row), round(up.place(value), 1), colours[_kind(row)], _title(row), True) for row, value in known)
+    marks = tuple(Mark(place(row), round(up.place(value), 1), colours[_engine_mode(row)], _title(row), True) for row, value in known)
     names = tuple((round(left + width * (n + 0.5), 1), text) for n, text in enumerate(_names(columns)))
     return Panel(title, left, up.ticks, names, left + WIDTH, left + WIDTH / 2, (), marks, "workload, input density")
 

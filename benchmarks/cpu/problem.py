@@ -49,7 +49,7 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
         return rng.uniform(-width, width, shape).astype(np.float32)
 
     for n, layer in enumerate(workload.layers):
-        current, activity = (workload.drive, workload.density) if n == 0 else (workload.gain, ASSUMED)
+        current, activity = (workload.first_current, workload.density) if n == 0 else (workload.later_current, ASSUMED)
         if isinstance(layer, ConvLayer):
             shape: tuple[int, ...] = (layer.channels, shapes[n][0], layer.kernel, layer.kernel)
         else:
@@ -57,10 +57,10 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
         weights[f"hidden{n + 1}.weight"] = draw(shape, current, activity)
         weights[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
         if not isinstance(layer, ConvLayer) and layer.recurrent:
-            weights[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
+            weights[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.later_current / 2, ASSUMED)
     if not workload.classes:
         return weights
-    weights["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.gain, ASSUMED)
+    weights["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.later_current, ASSUMED)
     weights["readout.bias"] = np.zeros(workload.classes, np.float32)
     return weights
 

@@ -58,10 +58,10 @@ class Workload:
     layers: tuple[DenseLayer | ConvLayer, ...]
     classes: int
     """Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts."""
-    drive: float = 0.4
+    first_current: float = 0.4
     """Standard deviation of the current of a neuron in the first layer with random weights, in units of the threshold; it determines the
     activity."""
-    gain: float = 0.4
+    later_current: float = 0.4
     """Standard deviation of the current of a neuron in a later layer, in units of the threshold, if 5 % of its inputs spike."""
 
     @property
@@ -121,7 +121,7 @@ WORKLOADS: Final = (
     _w1(0.05, "W1-ff", recurrent=False),
     Workload("W2", 0.03, 250, 64, (700,), (DenseLayer(1024, True), DenseLayer(1024, True)), 20),
     _w1(0.05, "W3", batch=1),
-    Workload("conv", 0.03, 64, 32, (2, 34, 34), (ConvLayer(12, 5, 2), ConvLayer(32, 5, 2)), 10, drive=0.12, gain=0.12),
+    Workload("conv", 0.03, 64, 32, (2, 34, 34), (ConvLayer(12, 5, 2), ConvLayer(32, 5, 2)), 10, first_current=0.12, later_current=0.12),
 )
 
 

@@ -15,7 +15,7 @@ BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
 """Numbers of neurons, and shares of inputs that spike, for the benchmark of open SNN libraries."""
-CURVE_DRIVES: Final[Mapping[float, float]] = {0.5: 0.19, 1: 0.233, 2: 0.305, 5: 0.503, 10: 0.877, 20: 2.382}
+CURVE_CURRENTS: Final[Mapping[float, float]] = {0.5: 0.19, 1: 0.233, 2: 0.305, 5: 0.503, 10: 0.877, 20: 2.382}
 """Standard deviation of the first layer's currents, in units of the threshold, for each percentage of hidden neurons that spike in a step.
 It was found by bisection, so the percentages are approximate; rows report the counted activity."""
 STAND_IN: Final = (5, 4)
@@ -35,14 +35,14 @@ def _open(neurons: int, density: float) -> Workload:
     return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (DenseLayer(neurons),), 0)
 
 
-def _curve(percent: float, drive: float) -> Workload:
+def _curve(percent: float, current: float) -> Workload:
     """Return a network with the sizes of the published one that fills an IPU: N-MNIST's inputs, three hidden layers, T = 100, B = 48."""
     layers = (DenseLayer(978),) * 3
-    gain = drive * math.sqrt(ASSUMED / (percent / 100))
-    return Workload(f"h3-a{percent:g}", 0.02, 100, 48, (2312,), layers, 10, drive=drive, gain=gain)
+    later = current * math.sqrt(ASSUMED / (percent / 100))
+    return Workload(f"h3-a{percent:g}", 0.02, 100, 48, (2312,), layers, 10, first_current=current, later_current=later)
 
 
-CURVE: Final = tuple(_curve(percent, drive) for percent, drive in CURVE_DRIVES.items())
+CURVE: Final = tuple(_curve(percent, current) for percent, current in CURVE_CURRENTS.items())
 CUDA_WORKLOADS: Final = (
     *_larger("W1"),
     *_larger("W2"),

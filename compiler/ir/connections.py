@@ -12,10 +12,10 @@ from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Edge, Graph, Population, Shape
 from snnc.compiler.ir.shapes import PortMap, size
 
-Between: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
+LinkOperation: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
 """Operations that a connection can apply to the values of its source."""
-BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
-"""Operations that can be one connection between two populations: `Between`, and Reshape, which becomes a connection without operation."""
+LINK_OPERATIONS: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
+"""Operations that can be one connection between two populations: a `LinkOperation`, or Reshape, which leaves a link without operation."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PopulationLink:
     """
 
     label: str
-    operation: Between | None
+    operation: LinkOperation | None
     source: str
     source_port: str
     target: str
@@ -51,7 +51,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
     """Yield the connections that enter a population by `edge`: one, or one for each input of a Concat."""
     operation = graph.operation(edge.source)
 
-    def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> PopulationLink:
+    def link(before: Edge, label: str, operation: LinkOperation | None, delay: int, offset: int = 0) -> PopulationLink:
         shape = ports[before.source, before.source_port].shape
         return PopulationLink(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
 

@@ -95,7 +95,7 @@ class PartialSum:
     """A vertex in the first stage of the reduction of partial input gradients.
 
     It adds partial products of `producers` column groups, numbered from `first` in the order connection, tile, neuron. It adds them for the
-    samples ``[sample, sample + samples)``, and for the entries ``[entry, entry + entries)`` of each sample's gradient window. The vertices
+    samples ``[sample, sample + samples)``, and for the entries ``[entry, entry + entries)`` of each sample's backward window. The vertices
     of one `part` together cover every entry once; a vertex with several samples covers all entries of each sample.
     """
 

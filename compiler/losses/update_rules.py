@@ -20,7 +20,7 @@ class UpdateRule:
     """The update of one element of a parameter."""
 
     moments: tuple[str, ...]  # values stored for each element, ``moment1``, ``moment2``, …, initially 0
-    shares: Mapping[str, float]  # name of each bias correction -> its beta; at update n, counted from 1, the correction is ``1 - beta^n``
+    bias_corrections: Mapping[str, float]  # name of each -> its beta; at update n, counted from 1, it is ``1 - beta^n``
     rates: tuple[Assignment, ...]
     """Values for all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the bias corrections."""
     clipped: tuple[Assignment, ...]  # assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped
@@ -74,7 +74,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     if decays and not isinstance(optimizer, AdamW):
         lines.append(f"decayed = {gradient} + decay * value")
         gradient = "decayed"
-    shares, rates, step_lines = _equations(optimizer, gradient, decays)
+    corrections, rates, step_lines = _equations(optimizer, gradient, decays)
     if decays:
         rates = [*rates, "decay = lr * weight_decay" if isinstance(optimizer, AdamW) else "decay = weight_decay"]
     if shrinks:
@@ -86,12 +86,12 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     step = (*clipped, *parse_assignments("\n".join([*lines, *step_lines])))
     changed = [a.target for a in step if a.target.startswith("moment")]
     settings = ("weight_decay", *(["l1"] if shrinks else []), *(["bound"] if bounds else []))
-    rate_equations = parse_assignments("\n".join(rates))
-    return UpdateRule(tuple(sorted(changed)), shares, rate_equations, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
+    equations = parse_assignments("\n".join(rates))
+    return UpdateRule(tuple(sorted(changed)), corrections, equations, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
 
 
 def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:
-    """Return shares, rates and the step, which reads the gradient as `g`."""
+    """Return bias corrections, rates and the step, which reads the gradient as `g`."""
     match optimizer:
         case SGD(momentum=momentum, nesterov=nesterov):
             if not momentum:
@@ -131,6 +131,6 @@ def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates
     """Return the rates of a group at update number `updates`, counted from 1, for the optimiser's learning rate `lr`."""
     from snnc.compiler.neurons.interpret import evaluate
 
-    corrections = {name: 1 - beta**updates for name, beta in rule.shares.items()}
+    corrections = {name: 1 - beta**updates for name, beta in rule.bias_corrections.items()}
     rates = evaluate(rule.rates, {"lr": lr * settings.lr, **{name: getattr(settings, name) for name in rule.settings}, **corrections})
     return {name: float(rates[name]) for name in rule.rate_names}

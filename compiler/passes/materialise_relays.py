@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from snnc.compiler.ir.connections import BETWEEN
+from snnc.compiler.ir.connections import LINK_OPERATIONS
 from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
 from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.neurons.library import Relay
@@ -27,7 +27,7 @@ def materialise_relays(graph: Graph) -> Graph:
         if not _is_view(graph, name):
             replace_operation(graph, name, Population(Relay(), shapes[name]))
             _rename_ports(graph, name)
-    for name, _ in list(graph.of_type(*BETWEEN, Concat)):
+    for name, _ in list(graph.of_type(*LINK_OPERATIONS, Concat)):
         if not _is_view(graph, name) and not _can_be_connection(graph, name):
             insert_population(graph, name, f"{name}.relay", Population(Relay(), shapes[name]))
     return graph

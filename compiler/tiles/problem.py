@@ -22,7 +22,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, sample_groups
 from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, Bus, bit_words, id_bytes, whole_words
-from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
+from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, request_length
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
 from snnc.compiler.tiles.vertices.cost import CodeletCost
@@ -113,9 +113,9 @@ class MappingProblem:
         """Number of parts in which a sample's loss is computed: one per worker if the loss reads every step, otherwise 1."""
         return self.target.workers if self.network.loss.reads_steps else 1
 
-    def numbers_of_relay(self, bus: Bus) -> int:
-        """Return how many numbers a relay sends as its request for further windows of `bus`."""
-        return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
+    def request_length(self, bus: Bus) -> int:
+        """Return how many counts a relay sends as its request for further windows of `bus`."""
+        return request_length(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
     def further(self) -> FurtherWindows:
@@ -160,7 +160,7 @@ class MappingProblem:
             "sequence": self.sequence_bytes(source, self.steps_stored(source)),
             # If fused, relays search for the spikes of an iteration while the neurons compute the next one.
             "found ids": 0 if self.fused is not None else searched,
-            # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
+            # In the backward pass, readers of a bus with windowed gradients receive backward windows instead of forward windows.
             "forward": (searched if self.fused is not None else 0) + sum(bus.window_bytes for bus in returning),
             "windows": sum(bus.window_bytes for bus in buses if bus.id not in self.returned),
             "gradient windows": sum(bus.support_bytes for bus in returning),

@@ -48,6 +48,7 @@ class MappingRequest:
     streamed: Streamed | None = None
     """Data stored outside the tiles if there are segments; None: those that `streaming` names, or none if `streaming` is "auto"."""
     fused: bool | None = None
+    """Whether relays search for spikes of one iteration while neurons compute the next; None: if that is predicted to be faster."""
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
     estimated: tuple[Search, ...] = ()
@@ -90,15 +91,15 @@ class MappingRequest:
             "boundaries": self.recompute != "off" and has_streaming,
             "history": has_streaming,
         }
-        return tuple(way for way, may in possible.items() if may and self.network.training and self.streaming in ("auto", way))
+        return tuple(data for data, may in possible.items() if may and self.network.training and self.streaming in ("auto", data))
 
-    def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Return the lengths of segments to try, the longest first; none if the request already defines segments."""
+    def lengths(self, streamed: Streamed) -> tuple[int, ...]:
+        """Return the lengths of segments to try with `streamed`, the longest first; none if the request already defines segments."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
-            return (self.recompute,) if way != self._streamed() and self._segment() else ()
-        return segment_lengths(self.network, self.schedule, self.steps, way)
+            return (self.recompute,) if streamed != self._streamed() and self._segment() else ()
+        return segment_lengths(self.network, self.schedule, self.steps, streamed)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
         """Return the sets of sources whose gradients return in windows: none, and all sources whose gradients can."""

@@ -90,21 +90,21 @@ def _without_packing(request: MappingRequest, strategy: str, placer: Placer | No
     if any_fits(unsegmented) or strategy != SNNC:
         return unsegmented
     segmented: list[Search] = []
-    for way in request.streaming_choices():
+    for streamed in request.streaming_choices():
         if all(search.too_big_after_sequence for search in segmented or unsegmented):
             break
-        if _histories_pay(segmented) if way == "history" else not any_fits(segmented):
-            segmented += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
-    return _fastest_way(segmented) or segmented or unsegmented
+        if _histories_pay(segmented) if streamed == "history" else not any_fits(segmented):
+            segmented += _in_segments(replace(request, streamed=streamed), streamed, placer, quick=quick)
+    return _fastest_streaming(segmented) or segmented or unsegmented
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
     """Search for the first placements that fit, with the shortest segments if none fits without segments."""
     searches = list(_each_quickly(request))
-    for way in request.streaming_choices():
-        lengths = () if any_fits(searches) else request.lengths(way)
+    for streamed in request.streaming_choices():
+        lengths = () if any_fits(searches) else request.lengths(streamed)
         if lengths:
-            searches = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
+            searches = list(_each_quickly(replace(request, segment=lengths[-1], streamed=streamed)))
     return searches
 
 
@@ -125,7 +125,7 @@ def _histories_pay(segmented: Sequence[Search]) -> bool:
     return streaming is not None and moved * problem.target.clock_hz < recomputing * chips * streaming.bytes_per_second
 
 
-def _fastest_way(searches: Sequence[Search]) -> list[Search]:
+def _fastest_streaming(searches: Sequence[Search]) -> list[Search]:
     best = min((search for search in searches if search.best is not None), key=_time, default=None)
     return [] if best is None else [search for search in searches if search.problem.streamed == best.problem.streamed]
 
@@ -238,7 +238,7 @@ def _bits_pay(problem: MappingProblem, source: BusSource) -> bool:
     saved = turns * problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
     cycles = []
     for other in (replace(problem, bits=frozenset({source})), problem):
-        works = [windows_work(other, source, None, np.ones(1), forward=way) for way in ((True, False) if problem.training else (True,))]
+        works = [windows_work(other, source, None, np.ones(1), forward=one) for one in ((True, False) if problem.training else (True,))]
         cycles.append(sum(float(work.cycles[0]) for work in works))
     runs = problem.schedule.iterations(problem.steps)
     return saved * problem.target.clock_hz > runs * problem.target.workers * (cycles[0] - cycles[1])

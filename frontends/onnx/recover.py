@@ -44,7 +44,7 @@ from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, find_axes, input_timeline, static_timeline, steps_of_parts
 
-_REPLICAS: Final = 4
+_MIN_COPIES: Final = 4
 """Number of consecutive copies of a single step to analyse, unless arrays or buffers need more."""
 _MIN_STEPS: Final = 3
 """Minimum number of steps that show how a step repeats."""
@@ -184,7 +184,7 @@ def _single_step(
     """Read a single step like an unrolled file: as several copies of the step, each of which continues the states of the copy before it."""
     pool = NodePool()
     lengths = [s[0] for n, s in (source.array_shapes or {}).items() if len(s) == len(source.inputs.get(n, ())) + 1]
-    count = max([_REPLICAS + (parts.depth if parts else 0), *lengths])
+    count = max([_MIN_COPIES + (parts.depth if parts else 0), *lengths])
     sequences = {n: pool.input(n, (count, *s)) for n, s in shapes.items() if n not in pairs}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
     state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}

@@ -21,7 +21,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import mapper, request_search
 from snnc.compiler.tiles.prediction.codelet_bytes import uses
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, many
 
 NETS = (
     *(behind_linear, delayed, feedback, learnable, recurrent, skip, deep, tangled, several_inputs, spiking_recurrent),
@@ -132,7 +132,7 @@ def test_relays_that_keep_bits_and_show_nothing_at_once_are_emitted(monkeypatch)
     assert planned_fields(layout)["RelayWindows"] == emitted_fields(net)["RelayWindows"]
 
 
-SPEC = VertexSpec("two_words", (run("input", "float", "values", "some"), constant("count", "how many")), CodeletCost(start=1))
+SPEC = VertexSpec("two_words", (many("input", "float", "values", "some"), constant("count", "how many")), CodeletCost(start=1))
 
 
 def test_the_host_connects_every_field_in_the_order_of_the_description():

@@ -34,7 +34,7 @@ from snnc.cli import main as cli
 from snnc.errors import BenchError
 
 RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (DenseLayer(24, True), DenseLayer(16)), 4)
-CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (ConvLayer(3, 3, 2), ConvLayer(4, 2, 2)), 3, drive=0.3, gain=0.2)
+CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (ConvLayer(3, 3, 2), ConvLayer(4, 2, 2)), 3, first_current=0.3, later_current=0.2)
 LONE = Workload("lone", 0.2, 20, 5, (40,), (DenseLayer(40),), 0)
 KEYS = {"workload", "density", "engine", "mode", "ms_median", "ms_p10", "samples_per_s", "peak_mb", "loss"}
 

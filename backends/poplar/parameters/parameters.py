@@ -101,9 +101,9 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters, except those of indexed connections."""
     if net.described.passes and not net.operation:
         assembly.tensors.append("add_passes();")
-    between = set_in_passes(net)
+    in_passes = set_in_passes(net)
     for placed in placed_parameters(net):
-        _variables(net, assembly, placed, copied=placed.name not in between)
+        _variables(net, assembly, placed, in_passes=placed.name in in_passes)
         if placed.learned:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
@@ -111,11 +111,14 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
         if connection in net.copied_rows:
             _source_rows(net, assembly, connection)
         elif connection.weight and (link := net.links[connection.id]).one_to_one and link.input_gradient:
-            _source_numbers(net, assembly, connection, connection.weight)
+            _source_weights(net, assembly, connection, connection.weight)
 
 
-def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
-    """Declare the variables of a parameter; if tiles store copies (`copied`), the program refreshes these after a change by the host."""
+def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, in_passes: bool) -> None:
+    """Declare the variables of a parameter, and refresh its copies after a change by the host.
+
+    Parameters that the host sets between the passes of an update (`in_passes`) have one value per neuron and no copies to refresh.
+    """
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -129,7 +132,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, 
         if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         on_device = f"{name}.all"
-    if not copied:
+    if in_passes:
         assembly.tensors.append(f'parameter_of_blocks("{name}", {placed.shape}, {on_device}, {placed.order});')
     elif placed.half:
         assembly.tensors.append(f'half_parameter("{name}", {placed.shape}, {on_device}, {placed.order});')
@@ -189,7 +192,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
     assembly.add("update", placed.label, ("Group", "g", groups), "update_parameters", vertex, values, tile)
 
 
-def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+def _source_weights(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
     """Add a copy of the weights of a one-to-one connection on the tiles of its source, which compute the input gradient."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     half = net.links[connection.id].half

@@ -155,12 +155,12 @@ def _group_bodies(net: PoplarNetwork) -> list[Body]:
     gradients are accumulated.
     """
     rule, size = rule_of(net.program.optimizer or SGD()), rates_per_group(net)
-    shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
+    corrections = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.bias_corrections.items()}
     bodies: list[Body] = []
     for number, group in enumerate(groups_of(net.program)):
         places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
-        names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **shares, **places}
+        names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **corrections, **places}
         last = (number + 1) * size - 1
         bodies.append(
             {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.equations import ZERO, equations, load, load_half, loads, pointer, recall
+from snnc.backends.poplar.vertices.equations import ZERO, equations, load, load_difference, load_half, loads, pointer
 from snnc.backends.poplar.vertices.forward import BlockVertex, add_to_blocks, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
@@ -145,7 +145,7 @@ def _stored(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> None
         for (read, place, name), slot in zip(names, half_slots(net), strict=True):
             if read:
                 block.pointers.append(pointer("const half", f"past_{place}{rounded.index}", f"past{rounded.index}[{slot}]"))
-                block.half_loads.append({"name": name, "value": recall(f"past_{place}{rounded.index}[m]", rounded.offset)})
+                block.half_loads.append({"name": name, "value": load_difference(f"past_{place}{rounded.index}[m]", rounded.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state in [rounded.name for rounded in halves]:
             continue
@@ -170,7 +170,7 @@ def _stored(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> None
         if offset is None:
             block.places[name] = f"kept{index}[n]"
         else:
-            block.half_loads.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
+            block.half_loads.append({"name": name, "value": load_difference(f"kept{index}[m]", offset)})
 
 
 def _outputs(block: BlockVertex, step: NeuronAdjoint, code: BackwardCode) -> list[Body]:

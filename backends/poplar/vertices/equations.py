@@ -32,14 +32,14 @@ def load(place: str) -> str:
     return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
 
 
-def recall(place: str, offset: Expression) -> str:
+def load_difference(place: str, offset: Expression) -> str:
     """Return the C++ that loads values stored from `place` on as float16 differences from `offset`."""
     stored = load_half(place)
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
 
 def offset_from(value: str, offset: Expression) -> str:
-    """Return the C++ of the difference that is stored so that :func:`recall` returns `value`."""
+    """Return the C++ of the difference that is stored so that :func:`load_difference` returns `value`."""
     return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
 
 
@@ -49,7 +49,7 @@ def pointer(kind: str, name: str, place: str) -> dict[str, str]:
 
 
 def load_half(place: str) -> str:
-    """Return the C++ that loads float16 values from `place` on; the C++ ``recall`` adds no offset."""
+    """Return the C++ that loads float16 values from `place` on, with the function ``recall`` of ``runtime/codelets/halves.hpp``."""
     return f"recall<Real>(&{place})"
 
 

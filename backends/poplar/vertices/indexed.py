@@ -2,10 +2,12 @@
 
 docs/reference/terms.md explains column group and private gradient. A connection ``c`` has these members in ``host.cpp``:
 
-- ``c_in`` and ``c_out``: the class ``Side`` of the target and of the source;
+- ``c_in`` and ``c_out``: the sides of the target, for which the connection is incoming, and of the source, for which it is outgoing, as
+  objects of the class ``Side``;
 - ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
 - ``c_owners``: the owners, which are tiles that store and update a part of the weights and biases each;
-- ``c_theta``: the weights, then the biases, in the parts of the owners;
+- ``c_theta``: theta, the weights and then the biases, in the parts of the owners; with float16 weights, only the weights;
+- ``c_beta``: the float32 biases if the weights are float16;
 - ``c_in_copy`` and ``c_out_copy``: copies of the weights and biases that the column groups of each side use.
 """
 
@@ -93,7 +95,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
             for side in _sides(indexed):
                 assembly.variable("Parts", f"{side}_copy", f"{side}.constants(graph, tables[{table}])", "constant weights")
         else:
-            _add_theta(net, assembly, indexed, table)
+            _add_parameters(net, assembly, indexed, table)
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection) -> None:
@@ -133,13 +135,13 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
         assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
 
 
-def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, first_table: int) -> None:
+def _add_parameters(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, first_table: int) -> None:
     """Add weights and biases and, in training, their gradients and updates; `first_table` is the table of the owners."""
     connection, id_, target = indexed.connection, indexed.connection.id, indexed.connection.target
     owners, order = f"{id_}_owners", first_table + 1
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{first_table}])", "owners of the weights, which update them")
     if net.links[id_].half:
-        _add_half_theta(net, assembly, indexed, order)
+        _add_half_parameters(net, assembly, indexed, order)
     else:
         _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
         for side in _sides(indexed):
@@ -161,7 +163,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnectio
     _add_updates(net, assembly, indexed, order)
 
 
-def _add_half_theta(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
+def _add_half_parameters(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> None:
     """Add float16 weights, padded to whole words per owner, and float32 biases; `order` is the table with the order of the weights."""
     connection, id_, weights = indexed.connection, indexed.connection.id, indexed.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
@@ -228,8 +230,8 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnect
         rounding = _rounding(net, assembly, indexed, order) if half else {}
         _add_update(net, assembly, indexed, f"owners_between({learned}, 0, {weights})", rates[weight], half=half, rounding=rounding)
     if bias in rates and indexed.map.biases:
-        between = f"owners_between({learned}, {weights}, {indexed.map.elements})"
-        _add_update(net, assembly, indexed, between, rates[bias], value="beta" if half else "theta")
+        owners_of_biases = f"owners_between({learned}, {weights}, {indexed.map.elements})"
+        _add_update(net, assembly, indexed, owners_of_biases, rates[bias], value="beta" if half else "theta")
 
 
 def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection, order: int) -> Values:

@@ -120,8 +120,8 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
         shares = net.plan.target.workers if store.bits else 1
         about = f"start of the next window{', for each worker' if store.bits else ''}"
         assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_position", shares, about)
-        numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
-        assembly.relay_numbers(relays, "UNSIGNED_INT", f"{bus.id}_more", numbers, "further windows that relays need")
+        length = net.request_length(bus) * (1 + net.further.both)
+        assembly.relay_numbers(relays, "UNSIGNED_INT", f"{bus.id}_more", length, "further windows that relays need")
     if bus.capacity < bus.width:
         _counter(net, assembly, relays, f"{bus.id}_lost", counter_name(net, bus))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from snnc.backends.training.schedules.base import Lasting, Schedule, ScheduleError, TrainingPosition, check_numbers, later, value_at
-from snnc.backends.training.schedules.curves import ConstantSchedule, between
+from snnc.backends.training.schedules.curves import ConstantSchedule, interpolated
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class WarmUp(Lasting):
         if when.update >= length:
             return float(value_at(then, later(when, length)))
         goal = float(value_at(then, TrainingPosition(0, 0, when.batches, () if when.losses is not None else None)))
-        return between(self.factor * goal, goal, when.update / length)
+        return interpolated(self.factor * goal, goal, when.update / length)
 
 
 @dataclass(frozen=True)

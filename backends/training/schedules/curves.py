@@ -50,7 +50,7 @@ class LinearSchedule(Lasting):
         check_numbers(self, "first", "last")
 
     def at(self, when: TrainingPosition) -> float:
-        return between(self.first, self.last, min(when.update / self.length(when), 1.0))
+        return interpolated(self.first, self.last, min(when.update / self.length(when), 1.0))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class OneCycle(Lasting):
             raise ScheduleError(f"anneal of OneCycle is {self.anneal!r}; it must be 'cosine' or 'linear'.")
 
     def at(self, when: TrainingPosition) -> float:
-        total, curve = self.length(when), cosine if self.anneal == "cosine" else between
+        total, curve = self.length(when), cosine if self.anneal == "cosine" else interpolated
         first = self.highest / self.div_factor
         top, end = self.pct_start * total - 1, total - 1
         update = min(when.update, end)
@@ -219,7 +219,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def between(first: float, last: float, part: float) -> float:
+def interpolated(first: float, last: float, part: float) -> float:
     """Return the value on the line from `first` (part 0) to `last` (part 1); both ends are exact."""
     return float(last if part == 1 else first + (last - first) * part)
 

@@ -9,7 +9,8 @@ from snnc.benchmarks.reproduce.figure import Figure, Kind, Point, Results, Row, 
 ACTIVITIES: Final = (0.005, 0.02, 0.1, 0.3)
 QUICK: Final = (0.02, 0.1)
 CHIPS: Final = (1, 4)
-PROGRAMS: Final = {False: "snnc's sparse program", True: "snnc's program without events"}
+PROGRAMS: Final = {"snnc's sparse program": False, "snnc's program without events": True}
+"""Programs by title of the series; the value is the argument `dense` of their rows."""
 KINDS: Final[tuple[Kind, ...]] = ("predicted", "emulated")
 
 
@@ -21,15 +22,15 @@ def emulated_row(activity: float, *, dense: bool, chips: int) -> Row:
 def rows(quick: bool) -> tuple[Row, ...]:
     """Return a row for each program and activity on one chip, and for each program at one activity on four chips."""
     activities = QUICK if quick else ACTIVITIES
-    one = [emulated_row(activity, dense=dense, chips=1) for activity in activities for dense in PROGRAMS]
-    return (*one, *(emulated_row(QUICK[1], dense=dense, chips=4) for dense in PROGRAMS))
+    one = [emulated_row(activity, dense=dense, chips=1) for activity in activities for dense in PROGRAMS.values()]
+    return (*one, *(emulated_row(QUICK[1], dense=dense, chips=4) for dense in PROGRAMS.values()))
 
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return the points of one line per program, machine and kind."""
     points = []
     for chips in CHIPS:
-        for dense, program in PROGRAMS.items():
+        for program, dense in PROGRAMS.items():
             for activity in ACTIVITIES:
                 result = results.get(emulated_row(activity, dense=dense, chips=chips).key)
                 if result is None:

@@ -13,7 +13,8 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_mi
 from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps
 
-PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}  # key: whether only spikes count
+PRODUCTS: Final = {"products of spikes alone": True, "products of all values alone": False}
+"""Counted products by title of the series; the value is the argument `events` of the counts and energies."""
 PROCESSOR: Final = "processor: products of spikes and their overhead, at energies of 45 nm (predicted)"
 
 
@@ -61,10 +62,10 @@ def _counted(net: str, results: Results) -> list[Point]:
     if why_missing(result):
         return [Point(PROCESSOR, "predicted", net, None, why_missing(result))]
     points = []
-    for events, words in PROGRAMS.items():
+    for title, events in PRODUCTS.items():
         note = f"{known.sources['addition']}; {known.sources['multiplication']}; {known.sources['access']}"
         joules = product_joules(counts_of(result, events=events), known, events=events)
-        points.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
+        points.append(Point(f"{title}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
     note = "; ".join((f"{result['moved_words']:,.0f} words of memory", *(known.sources[n] for n in ("cache", "instruction", "memory"))))
     joules = processor_joules(counts_of(result, events=True), result["moved_words"], known)
     return [*points, Point(PROCESSOR, "predicted", net, joules, note)]

@@ -60,7 +60,7 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
     for number in (1, *numbers):
         start = time.perf_counter()
         parts = None if number == 1 else parter.apply(parter.partition(number))
-        program = parter.program if parts is None else parts.between.split  # the partitioned program
+        program = parter.program if parts is None else parts.correspondence.program_of_parts
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
             plan = map_program(program, chosen.for_backend().for_plan(), activity, machine=machine)

@@ -17,7 +17,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
 from snnc.compiler.tiles.vertices.codelet_costs import partial_products
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import id_type
-from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, many, one
 
 INDEX_TYPES: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
 """Element type of table entries, by bytes."""
@@ -71,20 +71,20 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
     access: FieldKind = "inout" if any(link.limited for link in links) else "output"
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
-        fields.append(run(access, "float", f"current{port}", "the current of a port"))
+        fields.append(many(access, "float", f"current{port}", "the current of a port"))
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
-    fields += [_numbers(f"state{i}", "inout", "a state", half=state in kernel.halves) for i, state in enumerate(kernel.states)]
+    fields += [_values(f"state{i}", "inout", "a state", half=state in kernel.halves) for i, state in enumerate(kernel.states)]
     fields += _parameters(layer, code)
     fields += [_past(state, "inout") for state in (half_states(layer) if saved else ())]
     for i, name in enumerate(kernel.saved if saved else ()):
-        fields.append(_numbers(f"saved{i}", "inout", "a saved value that the adjoint reads", half=name in kernel.rounded))
+        fields.append(_values(f"saved{i}", "inout", "a saved value that the adjoint reads", half=name in kernel.rounded))
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
         if kinds.get(buffer) == "spikes":
-            fields += [constant(f"words{i}", "mask words per sample"), run("output", "unsigned", f"mask{i}", "a bit for each neuron")]
+            fields += [constant(f"words{i}", "mask words per sample"), many("output", "unsigned", f"mask{i}", "a bit for each neuron")]
         elif buffer in kinds:
-            fields.append(run("output", "float", f"value{i}", "values that the output sends"))
-    fields += [run("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
+            fields.append(many("output", "float", f"value{i}", "values that the output sends"))
+    fields += [many("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
     cost = with_support_tests(cost, supports)
     return VertexSpec("forward", tuple(fields), cost, forward_loops(cost, links))
 
@@ -97,7 +97,7 @@ def with_support_tests(cost: CodeletCost, supports: int) -> CodeletCost:
 def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> VertexSpec:
     """Return the vertex that adds a further window of `links` to the currents."""
     ports = sorted({link.link.port for link in links})
-    currents = [run("inout", "float", f"current{port}", "the current of a port") for port in ports]
+    currents = [many("inout", "float", f"current{port}", "the current of a port") for port in ports]
     return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
 
 
@@ -113,29 +113,30 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
     for link in back:
         fields += _partials(link)
     fields += [
-        run("inout", "float", f"d_state{i}", "the adjoint of a state") for i, state in enumerate(kernel.states) if state in code.states
+        many("inout", "float", f"d_state{i}", "the adjoint of a state") for i, state in enumerate(kernel.states) if state in code.states
     ]
-    fields += [run("inout", "float", f"sum_{parameter.name}", "gradients of a parameter") for parameter in code.sums]
+    fields += [many("inout", "float", f"sum_{parameter.name}", "gradients of a parameter") for parameter in code.sums]
     for port in code.ports:
-        fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
+        fields.append(many("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
             half = sends_halves(links, port)
-            fields.append(run("output", "half" if half else "float", f"sent{port}", "the gradient of a current, for the sources", 4 * half))
+            element: Element = "half" if half else "float"
+            fields.append(many("output", element, f"sent{port}", "the gradient of a current, for the sources", 4 * half))
         if layer.shown:
-            fields.append(run("inout", "float", f"shown{port}", "the gradient of a current at all steps, for a caller"))
+            fields.append(many("inout", "float", f"shown{port}", "the gradient of a current at all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}
     halves = half_states(layer)
     rounded = {state.name for state in halves}
     fields += [
-        _numbers(f"state{i}", "input", "a state of all steps", half=state in kernel.halves)
+        _values(f"state{i}", "input", "a state of all steps", half=state in kernel.halves)
         for i, (state, names) in enumerate(stored.items())
         if names & code.reads and state not in rounded
     ]
     fields += [_past(state, "input") for state in halves]
     for i, name in enumerate(kernel.saved):
         if name in code.reads:
-            fields.append(_numbers(f"saved{i}", "input", "a value of the forward pass", half=name in kernel.rounded))
+            fields.append(_values(f"saved{i}", "input", "a value of the forward pass", half=name in kernel.rounded))
     returning_sources = returning_to(layer, code, returning)
     for i, source in enumerate(returning_sources):
         fields += _returning(i, source)
@@ -144,7 +145,7 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
     for i, buffer in enumerate(layer.outputs):
         if f"d_o{i}" in code.reads:
             fields += _ring(i) if any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing) else []
-            fields += [run("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
+            fields += [many("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
     loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning_sources))
     return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
 
@@ -158,7 +159,7 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
     fields += _first(layer, always=bool(returning))
     for link in back:
         fields += _partials(link)
-    fields += [run("input", "float", f"delta{port}", "the gradient of a current") for port in sorted({link.link.port for link in links})]
+    fields += [many("input", "float", f"delta{port}", "the gradient of a current") for port in sorted({link.link.port for link in links})]
     for output in sorted({layer.outputs.index(source.buffer) for source in returning}):
         fields += _ring(output)
     loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning))
@@ -203,13 +204,13 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
     for link in links:
         i, connection = link.index, link.link
         if connection.events:
-            yield run("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
-            yield run("input", "unsigned", f"number{i}", "number of ids in the window")
+            yield many("input", id_type(connection.source.width), f"ids{i}", "ids of the window")
+            yield many("input", "unsigned", f"number{i}", "number of ids in the window")
             yield constant(f"room{i}", "capacity of the window in ids, in whole words")
             if connection.dense:
                 yield constant(f"inputs{i}", "values of the source")
         else:
-            yield run("input", "float", f"values{i}", "values of the source")
+            yield many("input", "float", f"values{i}", "values of the source")
             yield constant(f"width{i}", "number of values")
         if connection.one_to_one:
             yield constant(f"offset{i}", "neuron that receives the first value")
@@ -217,18 +218,18 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
     number = INDEX_TYPES[form.index_bytes]
-    yield run("input", number, f"rows{i}", "start of each row's runs")
-    yield run("input", number, f"place{i}", "first target of each run")
-    yield run("input", number, f"start{i}", "first weight of each run")
+    yield many("input", number, f"rows{i}", "start of each row's runs")
+    yield many("input", number, f"place{i}", "first target of each run")
+    yield many("input", number, f"start{i}", "first weight of each run")
     if not form.single:
-        yield run("input", number, f"length{i}", "number of values of each run")
+        yield many("input", number, f"length{i}", "number of values of each run")
 
 
 def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
     i = link.index
     yield from _table(i, form)
     if form.keyed:
-        yield run("input", INDEX_TYPES[form.index_bytes], f"keys{i}", "source of each row")
+        yield many("input", INDEX_TYPES[form.index_bytes], f"keys{i}", "source of each row")
     else:
         yield constant(f"low{i}", "source of the first row")
     yield constant(f"span{i}", "number of rows")
@@ -244,7 +245,7 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             else:
                 yield from _table_weights(i, connection)
         elif connection.half and connection.dense:
-            yield run("input", "half", f"weight{i}", "weights", 8)
+            yield many("input", "half", f"weight{i}", "weights", 8)
         elif connection.weight_elements:
             yield _weight(i, connection, align=8 if connection.dense else 0)
 
@@ -252,22 +253,22 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
     if link.one_to_one and link.weight_elements == 1:
         return one("input", "float", f"weight{i}", "the weight shared by all neurons")
-    return run("input", "half" if link.half else "float", f"weight{i}", "weights", align)
+    return many("input", "half" if link.half else "float", f"weight{i}", "weights", align)
 
 
 def _table_weights(i: int, link: Link) -> Iterator[FieldSpec]:
     """Yield the weights that a table refers to, then the biases; float16 weights are a separate array."""
     if not link.half:
-        yield run("input", "float", f"weight{i}", "weights, and biases")
+        yield many("input", "float", f"weight{i}", "weights, and biases")
         return
-    yield run("input", "half", f"weight{i}", "weights")
+    yield many("input", "half", f"weight{i}", "weights")
     if link.indexed is not None and link.indexed.map.biases:
-        yield run("input", "float", f"biases{i}", "biases")
+        yield many("input", "float", f"biases{i}", "biases")
         yield constant(f"weights{i}", "number of weights, which tables number before the biases")
 
 
 def _choice(name: str, i: int) -> FieldSpec:
-    return run("inout", "float", f"{name}{i}", "the state of a maximum")
+    return many("inout", "float", f"{name}{i}", "the state of a maximum")
 
 
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
@@ -276,31 +277,31 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
         if link.form is not None and connection.read_backward:
             yield from _target_table(link, link.form)
         if connection.weight_gradient:
-            yield run("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if connection.dense else 0)
+            yield many("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if connection.dense else 0)
             if link.form is not None:
                 yield constant(f"size{i}", "number of weight gradients")
         elif connection.read_backward:
             yield _choice("chosen", i)
             if not connection.events:
                 yield _choice("best", i)
-            yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
+            yield many("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
-def _numbers(name: str, access: FieldKind, contents: str, *, half: bool) -> FieldSpec:
-    return run(access, "half", name, contents, align=4) if half else run(access, "float", name, contents)
+def _values(name: str, access: FieldKind, contents: str, *, half: bool) -> FieldSpec:
+    return many(access, "half", name, contents, align=4) if half else many(access, "float", name, contents)
 
 
 def _past(state: HalfState, access: FieldKind) -> FieldSpec:
-    return _numbers(f"past{state.index}", access, "a state of all steps", half=True)
+    return _values(f"past{state.index}", access, "a state of all steps", half=True)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:
     yield constant(f"capacity{link.index}", "capacity of the window in entries")
-    yield run("inout", "float", f"partial{link.index}", "partial products of the window's entries")
+    yield many("inout", "float", f"partial{link.index}", "partial products of the window's entries")
 
 
 def _parameter(name: str, contents: str, shared: bool) -> FieldSpec:
-    return one("input", "float", name, contents) if shared else run("input", "float", name, contents)
+    return one("input", "float", name, contents) if shared else many("input", "float", name, contents)
 
 
 def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
@@ -315,31 +316,31 @@ def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
         constant(f"last_back{i}", "last step written to a window", "int"),
         constant(f"capacity_back{i}", "capacity of the window in entries"),
         constant(f"room_back{i}", "capacity of the window in ids, in whole words"),
-        run("input", id_type(source.width), f"ids_back{i}", "ids of the window"),
-        run("input", "unsigned", f"number_back{i}", "number of spikes and of all entries in the window"),
-        run("input", "float", f"value_back{i}", "gradients of the window's entries"),
+        many("input", id_type(source.width), f"ids_back{i}", "ids of the window"),
+        many("input", "unsigned", f"number_back{i}", "number of spikes and of all entries in the window"),
+        many("input", "float", f"value_back{i}", "gradients of the window's entries"),
     )
 
 
 def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
     """Return the fields of a ring buffer for the output gradients of steps that the adjoint has not reached yet."""
-    pending = run("inout", "float", f"d_output{output}", "pending gradients of an output")
+    pending = many("inout", "float", f"d_output{output}", "pending gradients of an output")
     return pending, constant(f"ring{output}", "number of pending steps")
 
 
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
-    delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
+    delta, weight = many("input", "float", f"delta{i}", "the target's deltas"), many("input", "float", f"weight{i}", "weights")
     if link.half:
         contents = "weights, in rows of even length" if link.dense else "weights"
-        weight = run("input", "half", f"weight{i}", contents, align=4 * link.dense)
+        weight = many("input", "half", f"weight{i}", contents, align=4 * link.dense)
     if form is not None:
         yield from _table(i, form)
         yield delta
-        yield run("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
+        yield many("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
     elif link.dense:
         yield constant(f"outputs{i}", "neurons of the target")
         half = link.half_deltas
-        yield run("input", "half" if half else "float", delta.name, delta.contents, 4 if half else 8)  # one load reads two samples
+        yield many("input", "half" if half else "float", delta.name, delta.contents, 4 if half else 8)  # one load reads two samples
         yield weight
     else:
         yield delta

@@ -138,18 +138,18 @@ def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas
     """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own the same number."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
-    numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)
+    values = owned_values(problem, sum(owned for _, owned in links), learned)
     halves = [(link, owned) for link, owned in links if link.half]
     if halves:
         saved = (FLOAT - HALF) * sum(owned for _, owned in halves) / FLOAT
-        numbers["weights", "always"] = numbers["weights", "always"] - saved
+        values["weights", "always"] = values["weights", "always"] - saved
     if halves and problem.network.rounding == "master":
         rest = sum(owned for link, owned in halves if link.weight_gradient)
-        numbers["optimiser", "always"] = numbers["optimiser", "always"] + rest
-    return {category: np.ceil(FLOAT * number).astype(np.int64) for category, number in numbers.items()}
+        values["optimiser", "always"] = values["optimiser", "always"] + rest
+    return {category: np.ceil(FLOAT * number).astype(np.int64) for category, number in values.items()}
 
 
-def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
+def owned_values(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
     """Return the number of values stored for `owned` weights, of which `learned` are updated, by category and lifetime.
 
     Every worker of a tile stores its own sum of the gradients.

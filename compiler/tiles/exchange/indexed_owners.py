@@ -1,7 +1,8 @@
 """Owners of the weights of indexed connections under a placement, and the tiles that use these weights.
 
 An indexed connection (a convolution, for example) is stored as tables, and several tiles may use one weight. The owner of the weight is the
-tile that sums its gradients and updates it. In arrays, an owner is the index of a range of weights in :attr:`Ownership.owners`.
+tile that sums its gradients and updates it. A tile may own several ranges of weights; arrays named `owner` contain indices of ranges in
+:attr:`Ownership.owners`, not numbers of tiles.
 """
 
 from __future__ import annotations

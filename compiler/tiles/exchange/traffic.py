@@ -95,8 +95,8 @@ class Layout:
         if direction is None:
             return None
         tiles = [relay.tile for bus in problem.requesting_buses for relay in self.relays[bus.source]]
-        numbers = [problem.numbers_of_relay(bus) for bus in problem.requesting_buses for _ in self.relays[bus.source]]
-        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, most(problem.costs))
+        lengths = [problem.request_length(bus) for bus in problem.requesting_buses for _ in self.relays[bus.source]]
+        return window_test(direction, 1 + problem.further.both, tiles, lengths, problem.target, most(problem.costs))
 
     @cached_property
     def reductions(self) -> Mapping[str, BusReduction]:
@@ -437,7 +437,7 @@ def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRa
             traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
-def numbers_of_windows(layout: Layout, reads: LevelReads) -> ExchangeTraffic:
+def requests_exchange(layout: Layout, reads: LevelReads) -> ExchangeTraffic:
     """Return the exchange before a level of the test for further windows: tiles of this level receive the requests of the level below."""
     traffic = ExchangeTraffic.none(layout.problem)
     traffic.add(reads.tile, reads.received, reads.fragments)

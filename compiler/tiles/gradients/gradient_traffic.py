@@ -142,8 +142,9 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
         """Return the cycles of relays whose `samples` samples begin at `firsts`."""
         shares = Shares.of(workers, samples)
         at = np.flatnonzero(shares.begins)
-        first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
-        pairs = entry_pairs[firsts[:, None] + shares.sample[at]]
+        first = shares.class_index[at][:, None]
+        end = first + np.diff(np.append(at, len(shares.class_index)))[:, None]
+        pairs = entry_pairs[firsts[:, None] + shares.list_index[at]]
         first_of_worker = np.searchsorted(at, samples * np.arange(workers))
         worker_pairs = np.add.reduceat(pairs * end // workers - pairs * first // workers, first_of_worker, axis=1)
         of_workers = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": worker_pairs, "parts": parts})

@@ -71,14 +71,14 @@ class Packing:
         """Number of neurons of each bundle."""
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
-    def parts(self, size: int) -> Ints:
+    def source_edges(self, size: int) -> Ints:
         """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
-    def part_of(self) -> tuple[Ints, Ints]:
+    def source_ranges(self) -> tuple[Ints, Ints]:
         """For each tile, the range [first, end) of source tiles whose rows it packs."""
-        ranges = [ends for size in np.diff(self.edges).tolist() for ends in pairwise(self.parts(size).tolist())]
+        ranges = [ends for size in np.diff(self.edges).tolist() for ends in pairwise(self.source_edges(size).tolist())]
         begin, end = np.array(ranges, dtype=np.int64).T
         return begin, end
 
@@ -86,7 +86,7 @@ class Packing:
     def rows(self) -> Ints:
         """Number of rows that each tile packs."""
         sums = np.append(0, np.cumsum(self.source.neurons))
-        begin, end = self.part_of
+        begin, end = self.source_ranges
         number: Ints = sums[end] - sums[begin]
         return number
 
@@ -105,7 +105,7 @@ class Packing:
 
     def runs(self, tile: int) -> Runs:
         """Return the runs of source tiles whose rows the tile with index `tile` packs."""
-        begin, end = (int(edge[tile]) for edge in self.part_of)
+        begin, end = (int(edge[tile]) for edge in self.source_ranges)
         return equal_runs(self.source.neurons[begin:end])
 
     @cached_property
@@ -114,8 +114,8 @@ class Packing:
         widths = [self.widths(bundle) for bundle in range(self.bundles)]
         return tuple((widths[bundle], self.runs(tile)) for tile, bundle in enumerate(self.bundle_of.tolist()))
 
-    def numbers(self) -> Ints:
-        """Return the number of constants that describe the shape of each of :attr:`tiles`."""
+    def shape_constants(self) -> Ints:
+        """Return the number of constants that describe the shape of each tile of :attr:`tiles`."""
         constants = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
         return np.tile(constants, len(self.readers))
 
@@ -256,7 +256,7 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
     """Add the packed rows: each source tile reads one piece from every bundle, unless the piece is in its own memory."""
     source, width = packing.source, packing.source.width
     sizes, columns = np.diff(packing.edges), packing.columns
-    member = {size: np.searchsorted(packing.parts(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}
+    member = {size: np.searchsorted(packing.source_edges(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}
     for replica, readers in packing.readers.items():
         tiles, moved = packing.target.of(replica), np.zeros(packing.target.width, dtype=bool)
         for r in (r for r in range(source.replicas) if nearest(source, packing.target, r) == replica):

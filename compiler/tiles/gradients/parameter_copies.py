@@ -57,16 +57,16 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
     return traffic
 
 
-def numbers_to_readers(layout: Layout) -> list[Move]:
+def parameters_to_readers(layout: Layout) -> list[Move]:
     """Return the copies of parameters to the tiles that read them: one move for float32 and one for float16 values, if there are any.
 
     The parameters are values that all neurons share, the weights of one-to-one connections, and the weights of indexed connections.
     """
-    return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
+    return [move for size in (FLOAT, HALF) if (move := _move_to_readers(layout, size)) is not None]
 
 
-def _numbers(layout: Layout, size: int) -> Move | None:
-    """Return the move of :func:`numbers_to_readers` for values of `size` bytes; None if no such value exists."""
+def _move_to_readers(layout: Layout, size: int) -> Move | None:
+    """Return the move of :func:`parameters_to_readers` for values of `size` bytes; None if no such value exists."""
     problem, move = layout.problem, Move(ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
     any_moves = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, parameter_groups, send_to_all, shares_of
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
-from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
+from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles, parameters_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_rows, learned_scalars
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
@@ -71,12 +71,12 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     """Yield the supersteps that copy new parameters: to replicas, then single values to readers, then rows of weights to sources."""
-    replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
+    replicas, readers = weights_to_replicas(layout), parameters_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", 1, Load(layout.problem), replicas)
-    if numbers:
-        first, *others = (move.traffic for move in numbers)
-        local = sum(local_copy_cycles(float(move.stays.max())) for move in numbers)
+    if readers:
+        first, *others = (move.traffic for move in readers)
+        local = sum(local_copy_cycles(float(move.stays.max())) for move in readers)
         yield SuperstepDraft("update: shared numbers", 1, Load(layout.problem), first, tuple(others), local=local)
     packed = rows_to_bundles(layout)
     if packed is not None:

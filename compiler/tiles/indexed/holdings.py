@@ -88,7 +88,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
         "bias_values": bias_values,
         "size": tables.used.sizes,
         "biases": tables.used.sizes_from(tables.weights),
-        "bytes": tables.form.index_bytes * tables.numbers,
+        "bytes": tables.form.index_bytes * tables.index_count,
         "read": tables.targets.sizes,
         "pieces": np.diff(tables.targets.group),
     }

@@ -135,12 +135,12 @@ class IndexTables:
     @cached_property
     def form(self) -> TableForm:
         """Properties of these tables that determine code."""
-        largest = max(int(numbers.max(initial=0)) for numbers in (self.keys, self.rows, self.place, self.weight, self.length))
+        largest = max(int(indices.max(initial=0)) for indices in (self.keys, self.rows, self.place, self.weight, self.length))
         return TableForm(self.single, self.keyed, 2 if largest < 1 << 16 else 4)
 
     @property
-    def numbers(self) -> Ints:
-        """How many numbers each group's tables contain."""
+    def index_count(self) -> Ints:
+        """Number of indices in the tables of each group."""
         return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 

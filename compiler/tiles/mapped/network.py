@@ -192,12 +192,12 @@ class Layer:
         return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
 
     @property
-    def half_rows(self) -> bool:
+    def half_dense_weights(self) -> bool:
         """Whether dense connections into the population have float16 weights."""
         return any(link.half and link.dense for link in self.incoming)
 
     @property
-    def half_numbers(self) -> bool:
+    def half_other_weights(self) -> bool:
         """Whether connections into the population that are not dense have float16 weights."""
         return any(link.half and not link.dense for link in self.incoming)
 

@@ -23,8 +23,8 @@ SCORES, LOSS = "loss: scores", "loss"
 RECOMPUTE, RECOMPUTE_NEURONS = "recompute", "recompute: neurons"
 BACKWARD, BACKWARD_NEURONS, REDUCTION = "backward", "backward: neurons", "backward: reduction"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
-# Shared numbers: parameters that several neurons read, such as those of indexed connections, which are copied to their readers.
-REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
+# Shared parameters ("numbers" in reports), such as those of indexed connections: several neurons read each, so tiles store copies.
+REPLICAS, SHARED = "update: replicas", "update: shared numbers"
 PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
@@ -33,7 +33,7 @@ _BACKWARD: Final = (BACKWARD, BACKWARD_NEURONS)
 _BACK: Final = (*_RECOMPUTE, *_BACKWARD, REDUCTION)
 SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
 """The stages before the update."""
-STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
+STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, SHARED, PACKED, COPIES)
 """The stages of a training step, in order; the supersteps of a stage have the same live data."""
 
 LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -60,8 +60,8 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
             "packed rows": (PACKED, COPIES),
             "copies of weights": (*SEQUENCE, COPIES),
-            "copies of numbers": (*SEQUENCE, NUMBERS, PACKED, COPIES),
-            "copies read forward": (*_INFERENCE, NUMBERS, PACKED, COPIES),
+            "copies of numbers": (*SEQUENCE, SHARED, PACKED, COPIES),
+            "copies read forward": (*_INFERENCE, SHARED, PACKED, COPIES),
         }.items()
     }
 )

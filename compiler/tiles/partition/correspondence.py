@@ -22,16 +22,16 @@ class Correspondence:
     """The whole program, its partitioned form, and the place of each population, parameter, output and buffer in the whole program."""
 
     whole: StepProgram
-    split: StepProgram
+    program_of_parts: StepProgram
     """The two programs; inputs have the same ids in both."""
     parameters: Mapping[str, ArrayPiece]
     outputs: Mapping[str, ArrayPiece]
     populations: Mapping[str, ArrayPiece]
-    """Place of each parameter (by name), output and population (by id) of `split`."""
+    """Place of each parameter (by name), output and population (by id) of `program_of_parts`."""
     buffers: Mapping[str, ArrayPiece]
-    """Place of each output buffer of the populations of `split`, and of the buffer of each input."""
+    """Place of each output buffer of the populations of `program_of_parts`, and of the buffer of each input."""
     inputs: Mapping[str, Ints] = field(default_factory=dict)
-    """For inputs that `split` reads in a different order: indices of the values in the order of `split`."""
+    """For inputs that `program_of_parts` reads in a different order: indices of the values in its order."""
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -49,7 +49,7 @@ class Correspondence:
         for name, place in self.parameters.items():
             if place.whole in values:
                 whole = np.asarray(values[place.whole])
-                shape = self.split.parameters[name].value.shape
+                shape = self.program_of_parts.parameters[name].value.shape
                 of_parts[name] = whole if place.index is None else whole.reshape(-1)[place.index].reshape(shape)
         return of_parts
 
@@ -110,7 +110,7 @@ class Correspondence:
         """Convert initial values, (population id, state or output buffer) -> [B, n], to those of the parts."""
         of_parts = {}
         infos = {p.id: p for p in self.whole.populations}
-        for info in self.split.populations:
+        for info in self.program_of_parts.populations:
             place = self.populations[info.id]
             for (population, name), values in initial.items():
                 part_name = _same_place(infos[population], name, info) if population == place.whole else None

@@ -1,7 +1,7 @@
 """Built-in partitioner: it starts with parts that grow greedily or follow the order of the neurons, and moves vertices to reduce the cut.
 
-The *cut* is the number of spikes per step between parts (:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `most` is the
-maximum work of a part, except in :func:`_closest`, where it is a number of vertices.
+The *cut* is the number of spikes per step between parts (:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `max_work`
+is the maximum work of a part.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LEAST: Final = 1e-9
 
 def grow_and_move(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
     """Return the best of three starts, each improved by moves; see :data:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
-    most = graph.most_work(parts, imbalance)
+    max_work = graph.max_work(parts, imbalance)
     starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
-    candidates = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
+    candidates = [moved(graph, balanced(graph, start, parts, max_work), parts, max_work, seed) for start in starts]
     return min(candidates, key=lambda part: graph.cut(part, parts))
 
 
@@ -71,37 +71,37 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
     number = min(PIECES * parts, graph.vertices)
     piece = grown(graph, number)
     coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
-    most = coarse.most_work(parts, 0.0)
-    return moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
+    max_work = coarse.max_work(parts, 0.0)
+    return moved(coarse, balanced(coarse, grown(coarse, parts), parts, max_work), parts, max_work, seed)[piece]
 
 
-def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """Return the unassigned vertices (`score` >= 0) with nearly the highest score: at most `most`, with a total work of about `room`."""
+def _closest(graph: Hypergraph, score: Floats, max_vertices: int, room: float) -> Ints:
+    """Return at most `max_vertices` unassigned vertices (`score` >= 0) with nearly the highest score and a total work of about `room`."""
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)
     nearest = np.flatnonzero(score >= CLOSE * highest)
-    nearest = nearest[np.argsort(-score[nearest], kind="stable")][:most]
+    nearest = nearest[np.argsort(-score[nearest], kind="stable")][:max_vertices]
     return nearest[np.cumsum(graph.work[nearest]) - graph.work[nearest] / 2 <= room]
 
 
-def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
-    """Move vertices out of parts with more work than `most`, cheapest moves first."""
+def balanced(graph: Hypergraph, part: Ints, parts: int, max_work: float) -> Ints:
+    """Move vertices out of parts with more work than `max_work`, cheapest moves first."""
     part = part.copy()
     load = graph.loads(part, parts)
     for full in np.argsort(-load, kind="stable").tolist():
-        if load[full] <= most:
+        if load[full] <= max_work:
             break
-        gain, target = _best_moves(graph, part, parts, np.where(load < most, 0.0, np.inf))
+        gain, target = _best_moves(graph, part, parts, np.where(load < max_work, 0.0, np.inf))
         mine = np.flatnonzero(part == full)
         for vertex in mine[np.argsort(-gain[mine], kind="stable")].tolist():
-            if load[full] <= most:
+            if load[full] <= max_work:
                 break
             work = graph.work[vertex]
             to = int(target[vertex])
-            if to == full or load[to] + work > most:
+            if to == full or load[to] + work > max_work:
                 to = int(np.argmin(load))
-            if load[to] + work > most:
+            if load[to] + work > max_work:
                 continue
             part[vertex] = to
             load[full] -= work
@@ -109,7 +109,7 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
     return part
 
 
-def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
+def moved(graph: Hypergraph, part: Ints, parts: int, max_work: float, seed: int) -> Ints:
     """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982).
 
     The gain of a move is by how much it reduces the cut if nothing else moves.
@@ -124,7 +124,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
             break
         movable = movable[np.argsort(-gain[movable], kind="stable")][: max(1, int(share * len(movable)))]
         movable = movable[random.random(len(movable)) < 0.75] if share > 0.1 else movable  # two neighbours moved at once lose their gain
-        changed = _within(graph, best, movable, target, parts, most)
+        changed = _within(graph, best, movable, target, parts, max_work)
         cut = graph.cut(changed, parts)
         if cut < least_cut * (1 - LEAST):
             best, least_cut, share = changed, cut, min(0.5, 1.5 * share)
@@ -150,9 +150,9 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
     return leave - enter[np.arange(graph.vertices), target], target
 
 
-def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
+def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, max_work: float) -> Ints:
     moved_part = part.copy()
-    room = most - graph.loads(part, parts)
+    room = max_work - graph.loads(part, parts)
     for k in range(parts):
         moving = wanted[target[wanted] == k]
         moving = moving[np.cumsum(graph.work[moving]) <= room[k]]

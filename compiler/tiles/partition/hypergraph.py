@@ -72,7 +72,7 @@ class Hypergraph:
         """Return the work of the fullest part over the mean, minus 1."""
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
-    def most_work(self, parts: int, imbalance: float) -> float:
+    def max_work(self, parts: int, imbalance: float) -> float:
         """Return the maximum work of a part: the mean plus the fraction `imbalance` of it, or plus the heaviest vertex if that is more."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

@@ -31,7 +31,7 @@ def mt_kahypar(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> In
     work, rate = integer_weights(graph.work), integer_weights(graph.rate)
     numbers = {"parts": parts, "imbalance": imbalance, "seed": seed}
     part = run_partitioner("mtkahypar", start=graph.start, pins=graph.pins, work=work, rate=rate, **numbers)
-    return balanced(graph, part, parts, graph.most_work(parts, imbalance))
+    return balanced(graph, part, parts, graph.max_work(parts, imbalance))
 
 
 def metis(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
@@ -43,8 +43,8 @@ def metis(graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
     work = np.concatenate([integer_weights(graph.work), np.zeros(graph.nets, dtype=np.int64)])
     numbers = {"parts": parts, "recursive": False, "seed": seed}
     part_of_vertex = run_partitioner("metis", start=star.indptr, neighbours=star.indices, work=work, edges=star.data, **numbers)
-    most = graph.most_work(parts, imbalance)
-    return moved(graph, balanced(graph, part_of_vertex[: graph.vertices], parts, most), parts, most, seed)
+    max_work = graph.max_work(parts, imbalance)
+    return moved(graph, balanced(graph, part_of_vertex[: graph.vertices], parts, max_work), parts, max_work, seed)
 
 
 def _star_expansion(graph: Hypergraph) -> Any:

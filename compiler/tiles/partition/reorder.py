@@ -69,7 +69,7 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
     sent = {c.source_buffer for c in program.connections} | {f"{i.id}_in" for i in program.inputs}
     return Correspondence(
         whole=program,
-        split=reordered,
+        program_of_parts=reordered,
         parameters={name: ArrayPiece(name, places.get(name)) for name in program.parameters},
         outputs={o.id: ArrayPiece(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
         populations={p.id: ArrayPiece(p.id, values.get(p.id)) for p in program.populations},

@@ -27,7 +27,7 @@ class ChannelOrders:
     """The order of each reordered input and population, and the correspondence between the original and the reordered program."""
 
     orders: Mapping[str, ChannelOrder]
-    between: Correspondence
+    correspondence: Correspondence
 
 
 class Common:
@@ -70,14 +70,14 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
 def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, variant: ChannelOrders | None, *, quick: bool = False) -> Plan:
     if variant is None:
         return mapper(program, activity, quick=quick)
-    return mapper(variant.between.split, activity_of(variant, activity), quick=quick)
+    return mapper(variant.correspondence.program_of_parts, activity_of(variant, activity), quick=quick)
 
 
 def activity_of(variant: ChannelOrders, activity: Activity | None) -> Activity | None:
     """Return the activity of the reordered program."""
     if activity is None:
         return None
-    places = variant.between.buffers
+    places = variant.correspondence.buffers
     moved = {name: rate if (p := places.get(name)) is None or p.index is None else rate[p.index] for name, rate in activity.rates.items()}
     bits = {name: bits if (p := places.get(name)) is None else pattern_at(bits, p.index) for name, bits in activity.patterns.items()}
     return replace(activity, rates=moved, patterns=bits)

@@ -46,7 +46,7 @@ class Parts:
     """The parts of a network, and the correspondence between its whole program and the partitioned one."""
 
     partition: Partition
-    between: Correspondence
+    correspondence: Correspondence
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = parter.program, parter.activity
         if parts is not None:
-            program, activity = parts.between.split, activity_of(parts, activity)
+            program, activity = parts.correspondence.program_of_parts, activity_of(parts, activity)
         try:
             return mapper(program, activity, quick=True).cycles, parts
         except TooBigError:
@@ -174,8 +174,8 @@ def _evenly_ordered(parter: NetworkPartitioner) -> Iterator[Parts]:
 
 
 def _map(parter: NetworkPartitioner, mapper: Mapper, parts: Parts) -> Mapped:
-    plan = mapper(parts.between.split, activity_of(parts, parter.activity))
-    return Mapped(replace(plan, parts=parts.between.parts), parts)
+    plan = mapper(parts.correspondence.program_of_parts, activity_of(parts, parter.activity))
+    return Mapped(replace(plan, parts=parts.correspondence.parts), parts)
 
 
 def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
@@ -187,7 +187,7 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
             continue
         with suppress(UnreachedPartError):
             parts = parter.apply(parter.partition(number))
-            if len(parts.between.split.connections) <= MAX_CONNECTIONS:
+            if len(parts.correspondence.program_of_parts.connections) <= MAX_CONNECTIONS:
                 yield parts
 
 
@@ -209,7 +209,7 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
     mean, support, rates = {}, {}, {}
     peak: dict[str, int] = {}
     support_peak: dict[str, int] = {}
-    for buffer, place in parts.between.buffers.items():
+    for buffer, place in parts.correspondence.buffers.items():
         whole_name, index = place.whole, slice(None) if place.index is None else place.index
         if whole_name not in activity.mean:
             continue
@@ -220,7 +220,7 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
             share = float(rates[buffer].sum() / max(activity.rates[whole_name].sum(), 1e-30))
         if whole_name in activity.support:
             support[buffer] = activity.support[whole_name]
-        width = math.prod(parts.between.split.buffers[buffer].shape)
+        width = math.prod(parts.correspondence.program_of_parts.buffers[buffer].shape)
         for whole_peak, part_peak in ((activity.peak, peak), (activity.support_peak, support_peak)):
             if whole_name in whole_peak:
                 part_peak[buffer] = _peak(whole_peak[whole_name], share, width)
@@ -232,10 +232,10 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
     """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
     random, of_parts = np.random.default_rng(0), {}
     for whole_name, counted in counts.items():
-        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == whole_name}
+        places = {name: place.index for name, place in parts.correspondence.buffers.items() if place.whole == whole_name}
         cut = {name: index for name, index in places.items() if index is not None}
         of_parts.update({name: counted for name in places if name not in cut})
-        rate = np.asarray(rates.get(whole_name, np.ones(math.prod(parts.between.whole.buffers[whole_name].shape))), dtype=np.float64)
+        rate = np.asarray(rates.get(whole_name, np.ones(math.prod(parts.correspondence.whole.buffers[whole_name].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
         drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends

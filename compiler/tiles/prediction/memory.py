@@ -17,7 +17,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
+from snnc.compiler.tiles.cycles.indexed_cycles import owned_values
 from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
@@ -180,8 +180,8 @@ def _buffers(step: SuperstepDraft) -> Ints:
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
     for connection in layout.copied if layout.exact else ():
         size = FLOAT * connection.owners.count
-        numbers = owned_numbers(layout.problem, 1, int(connection.link.weight_gradient))
-        yield from ((key, connection.owners.tile, number * size) for key, number in numbers.items())
+        values = owned_values(layout.problem, 1, int(connection.link.weight_gradient))
+        yield from ((key, connection.owners.tile, number * size) for key, number in values.items())
         if connection.link.half:
             # Two weights share a word; an odd number is padded.
             words = FLOAT * ceil_div(connection.owners.count, 2) - size
@@ -253,7 +253,7 @@ def constant_bytes(layout: Layout) -> Ints:
         # A worker that sums pieces for an owner reads the position and the length of each of its pieces, or one entry if it has none.
         np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
     for _, packing in packings(layout):
-        np.add.at(words, packing.tiles, packing.numbers())
+        np.add.at(words, packing.tiles, packing.shape_constants())
     return FLOAT * words
 
 

@@ -25,7 +25,7 @@ from snnc.compiler.tiles.exchange.traffic import (
     clock_to_boundaries,
     deltas_to_sources,
     masks_to_relays,
-    numbers_of_windows,
+    requests_exchange,
     returned_to_blocks,
     windows_to_blocks,
     with_clock,
@@ -331,13 +331,13 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
     *levels, root = level_reads(test)
     start, workers, vertex = problem.target.vertex_start_cycles, problem.target.workers, most(problem.costs)
     for number, level in enumerate(levels, 1):
-        load = Load(problem).add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
-        yield SuperstepDraft(f"{part}: test, level {number}", runs, load, numbers_of_windows(layout, level))
+        load = Load(problem).add_vertices(level.tile, vertex, {"numbers": test.words * level.lengths})
+        yield SuperstepDraft(f"{part}: test, level {number}", runs, load, requests_exchange(layout, level))
     load = Load(problem)
-    load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.numbers[0], workers)})
+    load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.lengths[0], workers)})
     decides = answer(problem.costs, looks_back=problem.further.known).cycles({"numbers": test.words * workers})
     local = CONTROL + workers * (start + decides)
-    yield SuperstepDraft(f"{part}: test for further windows", runs, load, numbers_of_windows(layout, root), local=local)
+    yield SuperstepDraft(f"{part}: test for further windows", runs, load, requests_exchange(layout, root), local=local)
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:

@@ -72,7 +72,7 @@ class RelayWork:
     """Further cycles in iterations that follow a step of the source."""
     shown: Mapping[str, Any]
     """Further cycles in iterations in which a bus carries a step, by bus id."""
-    runs: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
+    counted_loops: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
     """The loops that take these cycles, with their trip counts."""
 
     @property
@@ -127,19 +127,19 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     loops, pieces = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": pieces * len(buses)})
     copying, joining = {}, 0.0
-    runs: list[tuple[Values, tuple[Loop, ...]]] = []
+    counted_loops: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
             joining = joining - cycles_of(loops["lists"], {"lists": pieces})  # joining ids also writes this window, without that loop
             copying[bus.id] = 0.0
         else:
             amounts = _copied(problem, bus, samples, forward=forward)
-            runs += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
+            counted_loops += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
             copying[bus.id] = cycles_of(loops["copied"], amounts)
     for bus in buses:
         if problem.further.passes(bus.id, forward=forward):
             always = always + cycles_of(loops["request"], {"numbers": samples})
-            runs.append(({"numbers": samples}, loops["request"]))
+            counted_loops.append(({"numbers": samples}, loops["request"]))
     if forward and rows is not None:
         rate = _found_fraction(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
@@ -148,8 +148,8 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         amounts = {"pieces": pieces, "counts": pieces * sharing, "words": words, "ids": ids}
         amounts["bit_words"] = samples * bit_words(source.width) / workers
         joining = joining + cycles_of(loops["joined"], amounts)
-        runs.append((amounts, loops["joined"]))
-    return RelayWork(always, joining, copying, tuple(runs))
+        counted_loops.append((amounts, loops["joined"]))
+    return RelayWork(always, joining, copying, tuple(counted_loops))
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
@@ -157,7 +157,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
     always, converting = 0.0, {}
-    runs: list[tuple[Values, tuple[Loop, ...]]] = []
+    counted_loops: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
         # A worker with a part of a list counts the bits before its part; the worker with the first part counts those after it.
@@ -166,14 +166,14 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
         of_bus = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
         converting[bus.id] = sum(cycles_of(loops_of_bus, amounts) for amounts, loops_of_bus in of_bus)
-        runs += [({"lists": pieces}, loops["lists"]), *of_bus]
-    return RelayWork(always, 0.0, converting, tuple(runs))
+        counted_loops += [({"lists": pieces}, loops["lists"]), *of_bus]
+    return RelayWork(always, 0.0, converting, tuple(counted_loops))
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
     """Return the numbers of words, and of contiguous runs of words, that the slowest worker copies into a bus's windows.
 
-    The ids of a gradient window are copied twice: for the targets that read the window, and for the source to which gradients return.
+    The ids of a backward window are copied twice: for the targets that read the window, and for the source to which gradients return.
     """
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.returned and not forward

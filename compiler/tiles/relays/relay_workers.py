@@ -30,38 +30,39 @@ class Shares:
 
     Each list is divided into as many classes as the tile has workers. For ids, class c contains the words c, c + workers, c + 2 workers, …
     For bits and for the entries of gradients, it is the c-th of equal ranges. The classes of all lists are lined up, and every worker gets
-    as many consecutive classes as there are lists (`samples`). The arrays have one element per class.
+    as many consecutive classes as there are lists. The arrays have one element per class.
     """
 
     workers: int
-    samples: int
-    sample: Ints
-    word: Ints
-    """Number of the sample, and number of the class within its list."""
+    lists: int
+    """Numbers of workers and of lists (samples)."""
+    list_index: Ints
+    class_index: Ints
+    """Index of the list, and index of the class within its list."""
     begins: Ints
     """1 if the class is the first of a worker or of a list, otherwise 0."""
 
     @classmethod
-    def of(cls, workers: int, samples: int) -> Shares:
-        """Assign `samples` consecutive classes to every worker."""
-        place = np.arange(workers * samples)
-        begins = ((place % workers == 0) | (place % samples == 0)).astype(np.int64)
-        return cls(workers, samples, place // workers, place % workers, begins)
+    def of(cls, workers: int, lists: int) -> Shares:
+        """Assign `lists` consecutive classes to every worker."""
+        place = np.arange(workers * lists)
+        begins = ((place % workers == 0) | (place % lists == 0)).astype(np.int64)
+        return cls(workers, lists, place // workers, place % workers, begins)
 
     def of_workers(self, values: Any) -> Any:
         """Sum `values`, [..., classes, iterations], over the classes of each worker."""
-        return values.reshape(*values.shape[:-2], self.workers, self.samples, values.shape[-1]).sum(axis=-2)
+        return values.reshape(*values.shape[:-2], self.workers, self.lists, values.shape[-1]).sum(axis=-2)
 
     @property
     def pieces(self) -> Ints:
         """Number of lists, or parts of lists, of each worker."""
-        number: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
+        number: Ints = self.begins.reshape(self.workers, self.lists).sum(axis=1)
         return number
 
     def part_of(self, classes: Floats) -> Floats:
         """Return each worker's fraction of the events of every list, [samples, workers], given the fraction in each class."""
-        fractions = np.zeros((self.samples, self.workers))
-        np.add.at(fractions, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
+        fractions = np.zeros((self.lists, self.workers))
+        np.add.at(fractions, (self.list_index, np.arange(len(self.list_index)) // self.lists), classes[self.class_index])
         return fractions
 
 
@@ -126,7 +127,7 @@ def _found_counts(
     For sources with windowed gradients, then yield ("near", number of other neurons in the support). The source computed the step `later`
     iterations before.
     """
-    key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
+    key = ("found", source.buffer, rows, shares.lists, chosen.tobytes(), later)
     yield from problem.memo.get(key, lambda: list(_draw_found(problem, source, rows, shares, chosen, later)))
 
 
@@ -154,8 +155,8 @@ def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Fl
 
 def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
     """Return start and end of the part of each sample's mask that a worker searches, as fractions: [samples, workers, 2]."""
-    all_units = rows.all * shares.samples
-    edges = all_units * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
+    all_units = rows.all * shares.lists
+    edges = all_units * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.lists)[:, None]
     fractions = np.clip(edges, 0, rows.all) / rows.all
     return np.stack([fractions[:, :-1], fractions[:, 1:]], axis=-1)
 
@@ -213,11 +214,11 @@ def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> A
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
     loops = LoopsByPlace(bit_loops(cost))
     at = np.flatnonzero(shares.begins)
-    first, span = shares.word[at], np.diff(np.append(at, len(shares.word)))
+    first, span = shares.class_index[at], np.diff(np.append(at, len(shares.class_index)))
     begin, end = words * first // shares.workers, words * (first + span) // shares.workers
     counted = cycles_of(loops["counted"], {"words": begin + (first == 0) * (words - end)})
     walked = counted + cycles_of(loops["copied"], {"words": end - begin, "ids": 0})
-    read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
+    read = np.bincount(at // shares.lists, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
     ids = np.sum(list(_draw(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
     fixed = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": shares.pieces[:, None]})
@@ -238,11 +239,11 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
     """Return each worker's numbers of mask pieces, runs of consecutive units, groups of words in runs, and other units: [4, workers]."""
-    together, all_units = TOGETHER // rows.unit, rows.all * shares.samples
+    together, all_units = TOGETHER // rows.unit, rows.all * shares.lists
     walked = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
         at, end = all_units * worker // shares.workers, all_units * (worker + 1) // shares.workers
-        step = all_units if shares.samples == 1 else rows.row
+        step = all_units if shares.lists == 1 else rows.row
         edges = np.unique([at, end, *range(at - at % step, end, step)])
         lengths = np.diff(edges[edges >= at])
         pieces = -(-end // rows.all) - at // rows.all if end > at else 0
@@ -280,6 +281,6 @@ def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: S
     total: Any = 0
     for begin in (first, first - 1) if support else (first,):
         lists = timeline.placed(words, begin).T[chosen]
-        turns = np.maximum(-(-(lists[:, shares.sample] - shares.word[:, None]) // shares.workers), 0)
+        turns = np.maximum(-(-(lists[:, shares.list_index] - shares.class_index[:, None]) // shares.workers), 0)
         total = total + shares.of_workers(cycles_of(loops, {"words": turns, "runs": turns * shares.begins[:, None]}))
     return total

@@ -84,6 +84,6 @@ class FurtherWindows:
         return ShownWindow(support, sizes.limited(backward=support), self.passes(bus, forward=forward), drops)
 
 
-def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return how many numbers a relay's request contains: one from each worker that lists bits, or one from the worker that merges ids."""
+def request_length(workers: int, *, bits: bool, external: bool, lag: int) -> int:
+    """Return how many counts a relay's request contains: one from each worker that lists bits, or one from the worker that merges ids."""
     return workers if bits and (external or lag != 1) else 1

@@ -2,10 +2,10 @@
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. Therefore, tiles of every chip first compute the maximum over some relays of the
-chip, level by level as long as that is faster. Tile 0 reads the remaining results. A relay reports one number, or one per worker if its
+chip, level by level as long as that is faster. Tile 0 reads the remaining results. A relay reports one count, or one per worker if its
 workers list spikes from bits.
 
-If further windows are possible in the forward pass, the test runs there, also for the backward pass. A *number* is one word, or two words
+If further windows are possible in the forward pass, the test runs there, also for the backward pass. A *count* is one word, or two words
 if the two passes may need different numbers of windows.
 """
 
@@ -29,18 +29,18 @@ ROOT: Final = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex."""
+class ReportedPieces:
+    """Counts of further windows on tiles, in the order in which they are read; a *piece* has the counts of one relay or vertex."""
 
     tile: Ints
     """Tile of each piece, ascending."""
-    numbers: Ints
-    """Count of numbers in each piece."""
+    lengths: Ints
+    """Number of counts in each piece."""
 
     @property
     def end(self) -> Ints:
-        """Count of numbers up to the end of each piece."""
-        return np.cumsum(self.numbers)
+        """Number of counts up to the end of each piece."""
+        return np.cumsum(self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,9 @@ class MaximumLevel:
     """The pieces ``[first, last)`` that each vertex reads."""
 
     @property
-    def results(self) -> Numbers:
-        """The results of the level: one number per vertex."""
-        return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
+    def results(self) -> ReportedPieces:
+        """The results of the level: one count per vertex."""
+        return ReportedPieces(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,36 +64,36 @@ class WindowTest:
     """Communication of the test."""
 
     direction: Direction
-    """The pass in which relays report their numbers."""
+    """The pass in which relays report their counts."""
     words: int
     order: Ints
-    """Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`."""
-    reported: Numbers
-    """The numbers of the relays in this order."""
+    """Order in which the counts of the relays are read, as indices into the arguments `tiles` and `lengths` of :func:`window_test`."""
+    reported: ReportedPieces
+    """The counts of the relays in this order."""
     levels: tuple[MaximumLevel, ...]
     """Levels between the relays and the deciding tile."""
 
     @property
-    def last(self) -> Numbers:
-        """Numbers read by the deciding tile."""
+    def last(self) -> ReportedPieces:
+        """Counts read by the deciding tile."""
         return self.levels[-1].results if self.levels else self.reported
 
     @property
-    def below(self) -> tuple[Numbers, ...]:
-        """Numbers read by each level."""
+    def below(self) -> tuple[ReportedPieces, ...]:
+        """Counts read by each level."""
         return (self.reported, *(level.results for level in self.levels))[: len(self.levels)]
 
 
 def window_test(
-    direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, vertex: VertexSpec
+    direction: Direction, words: int, tiles: Sequence[int], lengths: Sequence[int], target: Target, vertex: VertexSpec
 ) -> WindowTest:
-    """Return the fastest way to combine the numbers of relays: relay i has ``numbers[i]`` numbers on tile ``tiles[i]``.
+    """Return the fastest way to combine the counts of relays: relay i has ``lengths[i]`` counts on tile ``tiles[i]``.
 
     `vertex` computes a maximum on a tile of a level.
     """
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
-    reported = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
+    reported = ReportedPieces(where[order], np.asarray(lengths, dtype=np.int64)[order])
     levels: list[MaximumLevel] = []
     now = reported
     while True:
@@ -104,7 +104,7 @@ def window_test(
         now = levels[-1].results
 
 
-def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int:
+def _groups(now: ReportedPieces, words: int, target: Target, vertex: VertexSpec) -> int:
     """Return the number of groups on the busiest chip with which a further level saves the most cycles; 0 if no level saves any."""
     weight, comparison = _weights(now, words, target, vertex), vertex.trip(COMPARED)
     chip = now.tile // target.tiles_per_chip
@@ -115,20 +115,20 @@ def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int
     fixed = target.sync_cycles + target.superstep_cycles + target.workers * (target.vertex_start_cycles + vertex.cost.start)
     piece = target.fragment_cycles + words * WORD / target.exchange_bytes_per_cycle
     with_level = fixed + np.maximum(of_chip[busiest] / groups, weight.max()) + left * (piece + comparison * words)
-    all_words = words * int(now.numbers.sum())
+    all_words = words * int(now.lengths.sum())
     without = target.fragment_cycles * len(now.tile) + all_words * (WORD / target.exchange_bytes_per_cycle + comparison)
     best = int(with_level.argmin())
     return int(groups[best]) if with_level[best] < without else 0
 
 
-def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Floats:
-    """Return the tile cycles of each piece on the reading tile: exchange, and the comparison of its numbers by one worker."""
-    each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * vertex.trip(COMPARED))
+def _weights(now: ReportedPieces, words: int, target: Target, vertex: VertexSpec) -> Floats:
+    """Return the tile cycles of each piece on the reading tile: exchange, and the comparison of its counts by one worker."""
+    each = words * now.lengths * (WORD / target.exchange_bytes_per_cycle + target.workers * vertex.trip(COMPARED))
     cycles: Floats = (target.fragment_cycles + each).astype(np.float64)
     return cycles
 
 
-def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
+def _level(now: ReportedPieces, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
     """Cut the pieces of each chip into groups of similar weight, `most` on the busiest chip; pieces of a tile stay together."""
     chip = now.tile // tiles_per_chip
     of_chip = np.bincount(chip, weights=weight)
@@ -147,8 +147,8 @@ class LevelReads:
     """Data that one level of the tree reads."""
 
     tile: Ints
-    numbers: Ints
-    """Tile of each vertex of the level, and count of the numbers that it reads."""
+    lengths: Ints
+    """Tile of each vertex of the level, and number of the counts that it reads."""
     received: Floats
     fragments: Floats
     """Bytes and fragments that each of these tiles receives from other tiles."""
@@ -165,12 +165,12 @@ def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
     )
 
 
-def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
+def _level_reads(words: int, below: ReportedPieces, level: MaximumLevel) -> LevelReads:
     reader = np.repeat(level.tile, level.last - level.first)
-    size = words * WORD * below.numbers * (reader != below.tile)
+    size = words * WORD * below.lengths * (reader != below.tile)
     return LevelReads(
         level.tile,
-        np.add.reduceat(below.numbers, level.first),
+        np.add.reduceat(below.lengths, level.first),
         np.add.reduceat(size, level.first).astype(np.float64),
         np.add.reduceat((size > 0).astype(np.int64), level.first).astype(np.float64),
         below.tile,

@@ -77,7 +77,7 @@ def _owner(problem: MappingProblem, source: BusSource) -> str:
 
 def _relay_loops(vertex: str, work: Callable[[int], RelayWork], relays: Sequence[Relay], kind: int) -> tuple[PhaseLoop, ...]:
     """Return the loops of the slowest worker of a relay, with expected spikes."""
-    return tuple(loop for amounts, loops in work(relays[kind].samples).runs for loop in described_loops(vertex, loops, amounts))
+    return tuple(loop for amounts, loops in work(relays[kind].samples).counted_loops for loop in described_loops(vertex, loops, amounts))
 
 
 def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:

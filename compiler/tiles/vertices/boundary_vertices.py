@@ -8,7 +8,7 @@ from typing import Final
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_loops import boundary_loops
-from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, constant, many, one
 
 BOUNDARY: Final = (
     one("input", "int", "k", "the iteration"),
@@ -35,11 +35,11 @@ def boundary(costs: Mapping[str, CodeletCost], states: Sequence[Element], sent: 
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
     for index, kind in enumerate(states):
         align = 4 * (kind == "half")
-        fields.append(run("inout", kind, f"boundary_state{index}", "a state at boundaries", align))
-        fields.append(run("inout", kind, f"state{index}", "the state itself", align))
+        fields.append(many("inout", kind, f"boundary_state{index}", "a state at boundaries", align))
+        fields.append(many("inout", kind, f"state{index}", "the state itself", align))
     for index, spikes in sent:
         element: Element = "unsigned" if spikes else "float"
-        fields.append(run("inout", element, f"boundary_sent{index}", "the last sent values, at boundaries"))
-        fields.append(run("inout", element, f"sent{index}", "the last sent values"))
+        fields.append(many("inout", element, f"boundary_sent{index}", "the last sent values, at boundaries"))
+        fields.append(many("inout", element, f"sent{index}", "the last sent values"))
         fields += [constant(f"words{index}", "mask words per sample")] if spikes else []
     return VertexSpec("boundary", tuple(fields), costs["boundary"], boundary_loops(costs["boundary"]))

@@ -27,7 +27,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
-        half, narrow = int(layer.half_rows), int(layer.half_numbers)
+        half, narrow = int(layer.half_dense_weights), int(layer.half_other_weights)
         columns = 2, 2 + half, 3 + half
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, *columns))
         gather = _events_only(layer, per_column=2, event_vector=2 + half, narrow=narrow)
@@ -127,7 +127,7 @@ _STEP: Final = replace(_READING, row=_ROW, word=_PAIR, word_hit=_NONZERO, elemen
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
-    return {"entry": 8, "entry_vector": 3 + layer.half_rows}
+    return {"entry": 8, "entry_vector": 3 + layer.half_dense_weights}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -145,12 +145,12 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         start=24 + _links(layer.incoming),
         sample=6 + _sample(layer.incoming),
         swept_column=2,
-        event_vector=2 + layer.half_rows,
-        product=3 + layer.half_rows,
+        event_vector=2 + layer.half_dense_weights,
+        product=3 + layer.half_dense_weights,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         window_test=6,  # two comparisons, and, not; shift and or into the mask
-        narrow=int(layer.half_numbers),
+        narrow=int(layer.half_other_weights),
     )
 
 

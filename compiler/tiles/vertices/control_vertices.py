@@ -10,7 +10,7 @@ from typing import Final
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping
-from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, many, one
 
 CLOCK_VERTEX: Final = VertexSpec(
     "clock",
@@ -24,7 +24,7 @@ CLOCK_VERTEX: Final = VertexSpec(
 """Sets one of two iteration counters from the other; two alternate, so that no compute set both reads and writes one."""
 ZERO_VERTEX: Final = VertexSpec(
     "zero",
-    (run("output", "float", "values", "values to clear"), constant("count", "elements")),
+    (many("output", "float", "values", "values to clear"), constant("count", "elements")),
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
@@ -33,8 +33,8 @@ _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
 _LEFT: Final = one("output", "unsigned", "left", "number of further windows that follow")
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")
 _MOST: Final = (
-    run("input", "unsigned", "more", "number of further windows that each relay needs"),
-    run("output", "unsigned", "most", "largest number of further windows that a relay needs"),
+    many("input", "unsigned", "more", "number of further windows that each relay needs"),
+    many("output", "unsigned", "most", "largest number of further windows that a relay needs"),
     constant("count", "number of relays that report"),
 )
 
@@ -63,9 +63,9 @@ def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
     if looks_back:
         history = (
             one("input", "int", "k", "the iteration"),
-            run("inout", "unsigned", "back", "number of further windows in each iteration of the backward pass"),
+            many("inout", "unsigned", "back", "number of further windows in each iteration of the backward pass"),
         )
-    maxima = run("input", "unsigned", "maxima", "largest number that each worker found")
+    maxima = many("input", "unsigned", "maxima", "largest number that each worker found")
     return VertexSpec("answer", (maxima, _AGAIN, _LEFT, _ROUNDS, *history), costs["answer"], _compared(costs["answer"]))
 
 
@@ -73,7 +73,7 @@ def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that reads, in the backward pass, the number of further windows that the forward pass recorded."""
     fields = (
         one("input", "int", "k", "the iteration"),
-        run("input", "unsigned", "back", "number of further windows in each iteration"),
+        many("input", "unsigned", "back", "number of further windows in each iteration"),
         _LEFT,
         _AGAIN,
         _ROUNDS,

@@ -10,28 +10,28 @@ from typing import Final
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, as_formula, looping, pairs
-from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, many
 
 PAIRS: Final = "pairs of entries"
 """Loop over pairs of a window's entries, in both stages of the reduction."""
 _REDUCE_PARTIALS: Final = (
-    run("input", "float", "partials", "partial products of a window's entries, ordered by producer"),
-    run("output", "float", "sums", "their sums"),
+    many("input", "float", "partials", "partial products of a window's entries, ordered by producer"),
+    many("output", "float", "sums", "their sums"),
     constant("entries", "number of entries of all samples"),
     constant("producers", "number of tiles that made partial products"),
 )
 _REMEMBER: Final = (
     constant("samples", "samples"),
-    run("input", "unsigned", "number", "number of spikes and of all entries of each window"),
-    run("output", "unsigned", "counts", "number of entries of each window"),
+    many("input", "unsigned", "number", "number of spikes and of all entries of each window"),
+    many("output", "unsigned", "counts", "number of entries of each window"),
 )
 _GRADIENT_WINDOW: Final = (
     constant("samples", "samples"),
     constant("capacity", "capacity of a window in entries"),
     constant("parts", "number of sums per entry"),
-    run("input", "unsigned", "counts", "number of entries of each window"),
-    run("input", "float", "sums", "sums of partial products"),
-    run("output", "float", "values", "gradients of the entries"),
+    many("input", "unsigned", "counts", "number of entries of each window"),
+    many("input", "float", "sums", "sums of partial products"),
+    many("output", "float", "values", "gradients of the entries"),
 )
 
 

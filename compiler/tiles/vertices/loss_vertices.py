@@ -9,26 +9,26 @@ from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
-from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, many, one
 
-_RECORDS: Final = run("input", "float", "records", "Recorded outputs of the sample: class c at step t is offset[c] + t * stride[c].")
+_RECORDS: Final = many("input", "float", "records", "Recorded outputs of the sample: class c at step t is offset[c] + t * stride[c].")
 _PLACES: Final = (
-    run("input", "unsigned", "offset", "Offset of the records of each class."),
-    run("input", "unsigned", "stride", "Elements from one step of a class to the next."),
+    many("input", "unsigned", "offset", "Offset of the records of each class."),
+    many("input", "unsigned", "stride", "Elements from one step of a class to the next."),
 )
 _SIZES: Final = (constant("steps", "Number of steps.", "int"), constant("classes", "Number of classes."))
 _SUM: Final = (
-    run("input", "float", "losses", "The losses of all samples."),
+    many("input", "float", "losses", "The losses of all samples."),
     one("output", "float", "total", "Their sum."),
     constant("count", "Number of losses."),
 )
-_TARGETS: Final = run("input", "float", "targets", "The targets of the sample; if each step has its own, those of step 0 first.")
+_TARGETS: Final = many("input", "float", "targets", "The targets of the sample; if each step has its own, those of step 0 first.")
 
 
 def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
     access: Final = "output" if written else "input"
-    scores = run(access, "float", "scores", "The scores of the classes.")
-    return (scores, run(access, "int", "chosen", "The step at which a score was read.")) if loss.chooses_step else (scores,)
+    scores = many(access, "float", "scores", "The scores of the classes.")
+    return (scores, many(access, "int", "chosen", "The step at which a score was read.")) if loss.chooses_step else (scores,)
 
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
@@ -48,8 +48,8 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bo
         *((_RECORDS,) if loss.reads_steps else ()),
         *_PLACES,
         _TARGETS if loss.columns else one("input", "int", "label", "The class of the sample."),
-        run("output", "float", "adjoint", "Adjoints of the records, in the layout of the records."),
-        run("output", "float", "loss", "The loss of each worker's steps." if loss.reads_steps else "The loss of the sample."),
+        many("output", "float", "adjoint", "Adjoints of the records, in the layout of the records."),
+        many("output", "float", "loss", "The loss of each worker's steps." if loss.reads_steps else "The loss of the sample."),
         *_SIZES,
         *((LOSS_SCALE,) if scaled else ()),
     )

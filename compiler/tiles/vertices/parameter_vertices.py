@@ -14,46 +14,46 @@ from typing import Any, Final
 from snnc.compiler.losses.weight_rounding import REMAINDER, Rounding
 from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping, pairs
-from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, many, one
 
-_RATES: Final = run("input", "float", "rates", "step sizes and bias corrections")
+_RATES: Final = many("input", "float", "rates", "step sizes and bias corrections")
 _SCHEDULE: Final = (
     one("input", "float", "lr", "the learning rate"),
     one("inout", "int", "step", "number of updates so far"),
-    run("output", "float", "rates", _RATES.contents),
+    many("output", "float", "rates", _RATES.contents),
 )
 LOSS_SCALE: Final = one("input", "float", "loss_scale", "the factor of the loss's gradient")
-KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
+KEPT: Final = many("inout", "float", "kept", "the sum of earlier batches' gradients")
 _ACCUMULATED: Final = (
     one("input", "int", "batches", "earlier batches whose gradients are stored; -1: store this batch's gradients without an update"),
     one("output", "bool", "updating", "whether this step updates the parameters"),
 )
 _SUM_PRIVATE: Final = (
-    run("inout", "float", "sums", "gradients of the first block of a group"),
-    run("input", "float", "others", "gradients of the other blocks"),
+    many("inout", "float", "sums", "gradients of the first block of a group"),
+    many("input", "float", "others", "gradients of the other blocks"),
     constant("count", "gradients per block"),
     constant("parts", "blocks"),
 )
 _SUM_PIECES: Final = (
-    run("input", "float", "pieces", "the groups' parts of the owner's gradient"),
-    run("input", "unsigned", "place", "start of each piece in the sum, and its length"),
-    run("output", "float", "total", "the sum"),
+    many("input", "float", "pieces", "the groups' parts of the owner's gradient"),
+    many("input", "unsigned", "place", "start of each piece in the sum, and its length"),
+    many("output", "float", "total", "the sum"),
     constant("number", "pieces"),
     constant("count", "elements of the sum"),
 )
 _WEIGHT_ROWS: Final = (
-    run("input", "float", "pieces", "rows of weights, ordered by group of the target"),
-    run("input", "unsigned", "runs", "runs of equal tiles of the target: number of tiles, columns, groups, and columns of each group"),
-    run("output", "float", "rows", "rows of weights in the order of the target's neurons"),
+    many("input", "float", "pieces", "rows of weights, ordered by group of the target"),
+    many("input", "unsigned", "runs", "runs of equal tiles of the target: number of tiles, columns, groups, and columns of each group"),
+    many("output", "float", "rows", "rows of weights in the order of the target's neurons"),
     constant("count", "rows"),
     constant("outputs", "neurons of the target"),
     constant("length", "elements of `runs`"),
 )
 _PACK_ROWS: Final = (
-    run("input", "float", "pieces", "rows of weights, piece after piece"),
-    run("input", "unsigned", "widths", "columns of each piece"),
-    run("input", "unsigned", "runs", "runs of tiles that receive the same number of rows: number of tiles, rows per tile"),
-    run("output", "float", "packed", "rows in the order of their destination tiles"),
+    many("input", "float", "pieces", "rows of weights, piece after piece"),
+    many("input", "unsigned", "widths", "columns of each piece"),
+    many("input", "unsigned", "runs", "runs of tiles that receive the same number of rows: number of tiles, rows per tile"),
+    many("output", "float", "packed", "rows in the order of their destination tiles"),
     constant("number", "pieces"),
     constant("length", "elements of `runs`"),
     constant("rows", "rows per piece"),
@@ -65,10 +65,10 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
     """Return the vertex that updates parameters with `moments` moments each; with `clips`, gradients are clipped to a norm."""
     fields = (
         _RATES,
-        run("inout", "float", "value", "parameters"),
-        run("inout", "float", "gradient", "first gradient of each parameter; afterwards the sum of all gradients"),
-        run("input", "float", "others", "all other gradients"),
-        *(run("inout", "float", f"moment{n + 1}", "state of the optimiser") for n in range(moments)),
+        many("inout", "float", "value", "parameters"),
+        many("inout", "float", "gradient", "first gradient of each parameter; afterwards the sum of all gradients"),
+        many("input", "float", "others", "all other gradients"),
+        *(many("inout", "float", f"moment{n + 1}", "state of the optimiser") for n in range(moments)),
         *([KEPT] if accumulates and not clips else []),
         *([one("input", "float", "clip", "factor that scales the gradients down to the norm")] if clips else []),
         constant("count", "parameters"),
@@ -88,7 +88,7 @@ def update_half(
 ) -> VertexSpec:
     """Return the vertex that updates and rounds float16 weights; if `placed`, stochastic rounding reads their positions from a table."""
     unrounded = update(costs, moments, accumulates=accumulates, clips=clips)
-    values = run("inout", "half", "value", "weights", align=4)
+    values = many("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in unrounded.fields)
     cost, placed = costs["update_half"], placed and rounding == "stochastic"
     name = "update_half_placed" if placed else "update_half"
@@ -98,12 +98,12 @@ def update_half(
 def rounding_fields(rounding: Rounding | None, *, placed: bool = False) -> tuple[FieldSpec, ...]:
     """Return the additional fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
     if rounding == "master":
-        return (run("inout", "float", REMAINDER, "remainders of rounding"),)
+        return (many("inout", "float", REMAINDER, "remainders of rounding"),)
     if rounding != "stochastic":
         return ()
     random = one("input", "int", "updates", "number of this update, from 1"), constant("key", "key of the parameter's random numbers")
     if placed:
-        return (*random, run("input", "unsigned", "places", "position of each weight in the model's array"))
+        return (*random, many("input", "unsigned", "places", "position of each weight in the model's array"))
     return (
         *random,
         constant("begin", "index of the first weight within the group"),
@@ -117,10 +117,10 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scal
     """Return the vertex that sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
         *([_RATES] if accumulates or scaled else []),
-        run("inout", "float", "sums", "the first gradient; afterwards the sum of all gradients"),
-        run("input", "float", "others", "all other gradients"),
+        many("inout", "float", "sums", "the first gradient; afterwards the sum of all gradients"),
+        many("input", "float", "others", "all other gradients"),
         *([KEPT] if accumulates else []),
-        run("output", "float", "squares", "sum of squares of each worker"),
+        many("output", "float", "squares", "sum of squares of each worker"),
         constant("count", "parameters"),
         constant("parts", "gradients per parameter"),
     )
@@ -130,7 +130,7 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scal
 def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that sums the squares of tiles or chips, and computes the factor that clips the gradients to the norm."""
     fields = (
-        run("input", "float", "squares", "sums of squares"),
+        many("input", "float", "squares", "sums of squares"),
         one("output", "float", "factor", "the factor"),
         constant("count", "number of sums"),
     )

@@ -22,14 +22,14 @@ from snnc.compiler.tiles.vertices.relay_loops import (
     value_loops,
     window_loops,
 )
-from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, many, one
 
 SCORE: Final = 12
 """Instructions that compute the score of a spike, a hash that decides at random which spikes are kept: load, add, three multiplications,
 five shifts and exclusive ors, compare, add."""
 _COPY_MASK: Final = (
-    run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
-    run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
+    many("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
+    many("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
     constant("count", "words"),
 )
 _COMPACT: Final = (
@@ -39,11 +39,11 @@ _COMPACT: Final = (
     constant("steps", "steps", "int"),
     constant("row", "mask units of a sample"),
     constant("skip", "mask words between the units of consecutive tiles"),
-    run("input", "unsigned", "mask", "masks of the source"),
-    run("input", "unsigned", "first", "the first neuron of each unit"),
-    run("input", "unsigned", "pieces", "mask pieces that each worker searches"),
-    run("output", "unsigned", "found_ids", "ids found by the workers"),
-    run("output", "unsigned", "counts", "number of ids found, by worker and sample"),
+    many("input", "unsigned", "mask", "masks of the source"),
+    many("input", "unsigned", "first", "the first neuron of each unit"),
+    many("input", "unsigned", "pieces", "mask pieces that each worker searches"),
+    many("output", "unsigned", "found_ids", "ids found by the workers"),
+    many("output", "unsigned", "counts", "number of ids found, by worker and sample"),
 )
 _COMMON: Final = (
     one("input", "int", "k", "the iteration"),
@@ -61,9 +61,9 @@ _SHOWN: Final = (
     constant("behind", "steps stored at a boundary", "int"),
 )
 _FOUND: Final = (
-    run("input", "unsigned", "pieces", "mask pieces that each worker searched"),
-    run("input", "unsigned", "found_ids", "ids found by the workers"),
-    run("input", "unsigned", "counts", "number of ids found, by worker and sample"),
+    many("input", "unsigned", "pieces", "mask pieces that each worker searched"),
+    many("input", "unsigned", "found_ids", "ids found by the workers"),
+    many("input", "unsigned", "counts", "number of ids found, by worker and sample"),
 )
 
 
@@ -117,15 +117,15 @@ def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
     """Return the vertex that writes the windows of `buses` buses of values; with `joins`, it first stores the values of the last step."""
     fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values per sample and step")]
-    fields.append(run("inout" if joins else "input", "float", "store", "values of all steps"))
+    fields.append(many("inout" if joins else "input", "float", "store", "values of all steps"))
     if joins:
         fields += [
             constant("tiles", "tiles of the source"),
             constant("row", "maximum values per sample from one tile"),
-            run("input", "unsigned", "first", "first neuron of each tile"),
-            run("input", "float", "now", "values that the source sent"),
+            many("input", "unsigned", "first", "first neuron of each tile"),
+            many("input", "float", "now", "values that the source sent"),
         ]
-    fields += [run("output", "float", f"window{i}", "values of one step") for i in range(buses)]
+    fields += [many("output", "float", f"window{i}", "values of one step") for i in range(buses)]
     cost = costs["relay_values"]
     return VertexSpec("relay_values", tuple(fields), cost, value_loops(cost, joins=joins))
 
@@ -138,7 +138,7 @@ def relay_windows(
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
     if stored.bits:
         fields += [constant("width", "values per sample and step"), constant("bit_words", "words of bits per sample and step")]
-        fields.append(run("inout", "unsigned", "bits", "a bit for each value of all steps"))
+        fields.append(many("inout", "unsigned", "bits", "a bit for each value of all steps"))
     else:
         fields += _lists(stored, access, align=4)
     if stored.with_support and backward:
@@ -147,11 +147,11 @@ def relay_windows(
         fields += [constant("most_spikes", "maximum spikes stored per step"), constant("most", "maximum ids stored per step"), *_FOUND]
         fields += [_ends("inout")] if stored.with_support else []
         if stored.drops_support:
-            fields.append(run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit"))
+            fields.append(many("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit"))
     limited = joins and stored.limited
     if limited:
-        fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the random choice"))
-        fields.append(run("inout", "unsigned", "dropped", "number of dropped spikes"))
+        fields.append(many("input", "float", "limit", "maximum spikes sent per step, and the key of the random choice"))
+        fields.append(many("inout", "unsigned", "dropped", "number of dropped spikes"))
     for index, window in enumerate(windows):
         fields += _first_window(stored, index, window)
     cost = _with_request(costs["relay_windows"], windows)
@@ -163,7 +163,7 @@ def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: S
     """Return the vertex that converts the bits of a step to ids in the first window of a bus, or in a further one."""
     bits = (
         constant("bit_words", "words of bits per sample and step"),
-        run("input", "unsigned", "bits", "a bit for each value of all steps"),
+        many("input", "unsigned", "bits", "a bit for each value of all steps"),
     )
     shown = _next_window(stored, 0, window) if again else _first_window(stored, 0, window)
     cost = costs["relay_bits"] if again else _with_request(costs["relay_bits"], [window])
@@ -206,32 +206,32 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
 def _lists(stored: StoredSpikes, access: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
     return (
         constant("stored", "room for ids per step"),
-        run(access, stored.ids, "ids", "ids of all steps", align),
-        run(access, "unsigned", "numbers", "number of spikes of each step"),
+        many(access, stored.ids, "ids", "ids of all steps", align),
+        many(access, "unsigned", "numbers", "number of spikes of each step"),
     )
 
 
 def _ends(access: FieldKind) -> FieldSpec:
-    return run(access, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive a gradient")
+    return many(access, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive a gradient")
 
 
 def _with_saved(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, FieldSpec]:
-    now = run("inout", element, part, "stored contents of the steps", align)
-    return now, run("inout", element, f"kept_{part}", "contents saved at boundaries", align)
+    now = many("inout", element, part, "stored contents of the steps", align)
+    return now, many("inout", element, f"kept_{part}", "contents saved at boundaries", align)
 
 
 def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
-        yield run("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
+        yield many("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
     if window.limited:
         yield _position(i, "output")
     if window.requesting_passes:
-        yield run("output", "unsigned", f"more{i}", "number of further windows needed")
+        yield many("output", "unsigned", f"more{i}", "number of further windows needed")
     if window.requesting_passes > 1:
         yield constant(f"entries{i}", "capacity of a window of the backward pass")
     if window.lost:
-        yield run("inout", "unsigned", f"lost{i}", "spikes beyond the capacity, or the further windows that they need")
+        yield many("inout", "unsigned", f"lost{i}", "spikes beyond the capacity, or the further windows that they need")
 
 
 def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
@@ -240,15 +240,15 @@ def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[
 
 
 def _position(i: int, access: FieldKind) -> FieldSpec:
-    return run(access, "unsigned", f"position{i}", "start of the next window")
+    return many(access, "unsigned", f"position{i}", "start of the next window")
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
         constant(f"capacity{i}", "capacity of the window in ids"),
         constant(f"room{i}", "capacity rounded up to whole words"),
-        run("output", stored.ids, f"window{i}", "ids of the window", 4),
-        run("output", "unsigned", f"number{i}", "number of ids"),
+        many("output", stored.ids, f"window{i}", "ids of the window", 4),
+        many("output", "unsigned", f"number{i}", "number of ids"),
     )
 
 
@@ -258,8 +258,8 @@ def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
         constant(f"entries{i}", "capacity of the window in entries"),
         constant(f"support_room{i}", "capacity rounded up to whole words"),
         constant(f"kept{i}", "maximum spikes stored per step"),
-        run("inout", stored.ids, f"support_ids{i}", "ids of the neurons that receive a gradient", 4),
-        run("inout", "unsigned", f"support_number{i}", "number of spikes and of all entries"),
-        run("output", stored.ids, f"back_ids{i}", "ids of the neurons whose gradients return", 4),
-        run("output", "unsigned", f"back_number{i}", "number of spikes and of all entries that return"),
+        many("inout", stored.ids, f"support_ids{i}", "ids of the neurons that receive a gradient", 4),
+        many("inout", "unsigned", f"support_number{i}", "number of spikes and of all entries"),
+        many("output", stored.ids, f"back_ids{i}", "ids of the neurons whose gradients return", 4),
+        many("output", "unsigned", f"back_number{i}", "number of spikes and of all entries that return"),
     )

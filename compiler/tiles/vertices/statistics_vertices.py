@@ -7,11 +7,11 @@ from typing import Final
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
-from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, many
 
 _BLOCK: Final = (
-    run("input", "float", "values", "values of all samples and steps, neuron by neuron in each row"),
-    run("output", "float", "found", "the mean of each neuron, then the sum of its squared distances from the mean"),
+    many("input", "float", "values", "values of all samples and steps, neuron by neuron in each row"),
+    many("output", "float", "found", "the mean of each neuron, then the sum of its squared distances from the mean"),
     constant("rows", "samples times steps"),
     constant("count", "neurons of the block"),
 )

@@ -72,8 +72,8 @@ class VertexSpec:
         return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 
-def run(kind: FieldKind, element: Element, name: str, contents: str, align: int = 0) -> FieldSpec:
-    """Return a field that points to a run of consecutive elements."""
+def many(kind: FieldKind, element: Element, name: str, contents: str, align: int = 0) -> FieldSpec:
+    """Return a field that points to several consecutive elements."""
     return FieldSpec(name, kind, element, contents, many=True, align=align)
 
 

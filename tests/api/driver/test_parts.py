@@ -98,7 +98,7 @@ def test_a_project_keeps_the_order_of_neurons_whose_work_is_even(tmp_path):
     whole = parter()[1]
     parts = whole.apply(whole.partition(1))
     assert all((number == 0).all() for number in parts.partition.parts.values())
-    assert parts.between.parts == {}
+    assert parts.correspondence.parts == {}
     assert (np.diff(parts.partition.members("hidden")[0]) < 0).any()
     (tmp_path / "model").mkdir()
     save_parts(parts.partition, tmp_path)
@@ -141,7 +141,7 @@ def test_measured_activity_is_dealt_out_over_the_parts():
     given = Activity({buffer: float(rates.mean())}, {buffer: 12}, "measured", rates={buffer: rates})
     parts = whole.apply(whole.partition(4))
     found = activity_of(parts, given)
-    own = [b for b, place in parts.between.buffers.items() if place.whole == buffer]
+    own = [b for b, place in parts.correspondence.buffers.items() if place.whole == buffer]
     assert sum(found.mean[b] * len(found.rates[b]) for b in own) == pytest.approx(rates.sum())
     assert sorted(np.concatenate([found.rates[b] for b in own])) == pytest.approx(rates)
     assert all(12 * found.rates[b].sum() / rates.sum() <= found.peak[b] <= 12 for b in own)
@@ -156,7 +156,7 @@ def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
     parts = whole.apply(whole.partition(4))
     given = Activity({buffer: rates[0]}, {buffer: 8}, "measured", rates={buffer: rates}, counts={buffer: counted})
     found, again = activity_of(parts, given), activity_of(parts, given)
-    own = [b for b, place in parts.between.buffers.items() if place.whole == buffer]
+    own = [b for b, place in parts.correspondence.buffers.items() if place.whole == buffer]
     assert set(own) <= set(found.counts)
     assert (sum(found.counts[b] for b in own) == counted).all()
     for b in own:
@@ -171,7 +171,7 @@ def test_counts_stay_whole_where_neurons_only_lie_in_another_order():
     for seed in range(20):
         rates = np.random.default_rng(seed).random(40).astype(np.float32)
         given = Activity({buffer: float(rates.mean())}, {}, "measured", rates={buffer: rates}, counts={buffer: counted})
-        own = next(b for b, place in parts.between.buffers.items() if place.whole == buffer)
+        own = next(b for b, place in parts.correspondence.buffers.items() if place.whole == buffer)
         assert (activity_of(parts, given).counts[own] == counted).all()
 
 

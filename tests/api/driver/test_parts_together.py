@@ -17,7 +17,7 @@ def test_parts_of_a_population_are_moved_together_before_each_alone():
     chosen = options("gc200", steps=4, batch=4, loss="ce_mean_membrane", optimizer="adam", surrogate="fast_sigmoid:25")
     given = lower_graph(clustered_sparse(2, 101, 6).graph(), chosen)
     parter = parter_of(given.ready, given.program, chosen.for_backend().for_plan())
-    program, tried = parter.apply(parter.partition(2)).between.split, []
+    program, tried = parter.apply(parter.partition(2)).correspondence.program_of_parts, []
 
     def placer(problem):
         some = choices(problem)

@@ -92,7 +92,7 @@ def test_measured_spikes_and_rates_move_with_the_values_of_an_order(grain):
         spikes = np.unpackbits(pattern, axis=-1, count=len(found.rates[name]))
         np.testing.assert_allclose(spikes.mean(axis=(0, 1)), found.rates[name], rtol=1e-6)
         np.testing.assert_array_equal(spikes.sum(axis=-1), found.counts[name])
-    moved = way.between.inputs_of_parts(x)["x0"].reshape(STEPS, BATCH, -1)
+    moved = way.correspondence.inputs_of_parts(x)["x0"].reshape(STEPS, BATCH, -1)
     np.testing.assert_array_equal(np.unpackbits(found.patterns["x0_in"], axis=-1, count=moved.shape[-1]), moved)
 
 
@@ -137,12 +137,12 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
 )
 def test_other_orders_on_shared_tiles_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, shares):
     program = program_of(make, optimizer)
-    between = reorder(program, orders(program, grain))
+    correspondence = reorder(program, orders(program, grain))
     placer = {"placer": on_shared_tiles} if shares else {}
-    plan = make_plan(between.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips, **placer)
+    plan = make_plan(correspondence.program_of_parts, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips, **placer)
     shared = [b.tile for p in plan.populations for b in p.blocks]
     assert not shares or len(set(shared)) < sum(len({b.tile for b in p.blocks}) for p in plan.populations)
-    engine = EngineOfParts(open_engine(emit_poplar(between.split, plan, tmp_path / "project")), between)
+    engine = EngineOfParts(open_engine(emit_poplar(correspondence.program_of_parts, plan, tmp_path / "project")), correspondence)
     assert_trains_alike(Project(program, None, None), engine)
     engine.close()
 
@@ -188,9 +188,10 @@ def random_nets(draw):
 @given(make=random_nets(), grain=st.sampled_from([1, 2, 8]), tiles=st.sampled_from([1, 7, 40]))
 def test_random_convolutions_on_the_emulator_train_as_the_reference_does(tmp_path_factory, make, grain, tiles):
     program = program_of(make, Adam(1e-2))
-    between = reorder(program, orders(program, grain))
-    plan = make_plan(between.split, machine(tiles), steps=STEPS, batch=BATCH)
-    engine = EngineOfParts(open_engine(emit_poplar(between.split, plan, tmp_path_factory.mktemp("net") / "project")), between)
+    correspondence = reorder(program, orders(program, grain))
+    plan = make_plan(correspondence.program_of_parts, machine(tiles), steps=STEPS, batch=BATCH)
+    project = emit_poplar(correspondence.program_of_parts, plan, tmp_path_factory.mktemp("net") / "project")
+    engine = EngineOfParts(open_engine(project), correspondence)
     case = Project(program, None, None)
     reference, (inputs, target) = case.reference(), case.data()
     assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))

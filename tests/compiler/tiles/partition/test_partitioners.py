@@ -50,7 +50,7 @@ def is_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
     assert part.shape == (vertices,)
     assert part.min() >= 0
     assert part.max() < parts
-    assert graph.loads(part, parts).max() <= graph.most_work(parts, 0.05) * (1 + 1e-9)
+    assert graph.loads(part, parts).max() <= graph.max_work(parts, 0.05) * (1 + 1e-9)
     assert graph.cut(part, parts) == pytest.approx(cut_by_hand(graph, part))
     np.testing.assert_array_equal(part, cutter(graph, parts, 0.05, seed))
 
