@@ -197,7 +197,7 @@ class Layer:
         return any(link.half and link.dense for link in self.incoming)
 
     @property
-    def half_numbers(self) -> bool:
+    def half_non_dense(self) -> bool:
         """Whether connections into the population that are not dense have float16 weights."""
         return any(link.half and not link.dense for link in self.incoming)
 

@@ -27,7 +27,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
-        half, narrow = int(layer.half_rows), int(layer.half_numbers)
+        half, narrow = int(layer.half_rows), int(layer.half_non_dense)
         columns = 2, 2 + half, 3 + half
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, *columns))
         gather = _events_only(layer, per_column=2, event_vector=2 + half, narrow=narrow)
@@ -150,7 +150,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         window_test=6,  # two comparisons, and, not; shift and or into the mask
-        narrow=int(layer.half_numbers),
+        narrow=int(layer.half_non_dense),
     )
 
 
