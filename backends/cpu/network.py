@@ -35,7 +35,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     """Return the template data, the tables of connections, and the memory needs of a session."""
     program = storage.program
     trains = program.optimizer is not None
-    readout = collapsed(storage)
+    readout = collapsed(storage)  # the readout, if training computes it as a single product; else None
     stages = stages_of(storage, lambda op: readout is not None and readout.contains(op))
     statements = Statements(storage, trains, stages)
     of_stages = [_StageStatements() for _ in range(stages.count)]

@@ -207,7 +207,7 @@ def _printed(vertex: VertexSpec) -> Body:
 def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> Body:
     """Return the template context of a network and of its `programs`."""
     plan, target = net.plan, net.plan.target
-    lists = len(plan.populations) + len(net.stores)
+    first_reduction = len(plan.populations) + len(net.stores)
     _, places = safetensors_header(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter(", "parameter_of_blocks("))}
     return {
@@ -219,7 +219,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
         "tables": first_table(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
-        "reductions": [{"bus": bus.id, "table": lists + n} for n, bus in enumerate(net.gradient_buses)],
+        "reductions": [{"bus": bus.id, "table": first_reduction + n} for n, bus in enumerate(net.gradient_buses)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
         "variables": list(assembly.variables.values()),

@@ -1,4 +1,4 @@
-"""Emitted code for streaming memory, in which each row contains the boundary or the history of a segment: arrays and numbers of rows."""
+"""Emitted code for streaming memory, in which each row contains the boundary or the history of a segment: its arrays, and row numbers."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def _called(expression: Expression) -> Iterator[str]:
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int, steps: int) -> Body:
-    numbers = loss.targets in ("values", "step_values")
+    of_values = loss.targets in ("values", "step_values")
     on, off = (repr(float(number)) for number in (term.on, term.off))
-    if term.squares_counts and not numbers:
+    if term.squares_counts and not of_values:
         lengths = range(steps + 1) if loss.lengths else (steps,)
         tables = [[float(int(n * number * loss.group)) for n in lengths] for number in (term.on, term.off)]
         on, off = (f"torch.tensor({table})[index]" if loss.lengths else repr(table[0]) for table in tables)
@@ -77,7 +77,7 @@ def _term(loss: Composed, term: Term, first: int, stop: int, steps: int) -> Body
         "softmax": term.softmax,
         "inverse": term.inverse == "reciprocal",
         "compares": term.reads_targets and not term.softmax,
-        "tables": term.squares_counts and loss.lengths and not numbers,
+        "tables": term.squares_counts and loss.lengths and not of_values,
         "on": on,
         "off": off,
         "scale": length_divisor(term),

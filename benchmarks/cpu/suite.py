@@ -70,7 +70,7 @@ def measure(
                 runners.append(runner)
         runners, lost = take_turns(runners, rounds)
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
-        cosine = check.cosine()
+        cosine = check.cosine()  # of the angle between the exact and the windowed gradient
         rows = [row(workload, runner, files.first, 1.0 if runner.process.entry.exact else cosine) for runner in runners]
     return rows, left_out
 

@@ -98,9 +98,9 @@ def respond(
     spikes = [e.target for e in model.equations if isinstance(e.value, Call) and e.value.function in SPIKES]
     response = Response([], [], {})
     for t in range(_STEPS):
-        drive = _constant(shift, neurons)
-        drive[1 + t] = scale
-        scope = {**constants, **states, model.inputs[0]: drive}
+        input_current = _constant(shift, neurons)
+        input_current[1 + t] = scale
+        scope = {**constants, **states, model.inputs[0]: input_current}
         scope.update(dict.fromkeys(model.inputs[1:], _constant(np.zeros(()), neurons)))
         arguments: dict[str, tuple[str, Form]] = {}
         for line in model.equations:

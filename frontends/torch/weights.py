@@ -157,6 +157,7 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
 
 
 def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
+    """Return the biases in `fitting` whose weight in the module equals that of `node`, if that weight is known and several biases fit."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting

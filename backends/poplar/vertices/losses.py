@@ -171,7 +171,7 @@ def _slot(slot: ScoreSlot) -> Body:
 
 
 def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
-    compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
+    compares, of_values = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
     known = loss.targets == "step_values" and term.reads_targets
     score = "scores[place(i)]"
@@ -194,9 +194,9 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
         "score": score,
         "factor": " * score(i) * score(i)" if time and inverse else "",
         "compares": compares,
-        "masked": compares and numbers,
-        "wanted": f"targets[i - {first}u]" if numbers else _of_classes(loss, term, first, steps),
-        "from_end": time and compares and (numbers or term.on < 0 or term.off < 0),
+        "masked": compares and of_values,
+        "wanted": f"targets[i - {first}u]" if of_values else _of_classes(loss, term, first, steps),
+        "from_end": time and compares and (of_values or term.on < 0 or term.off < 0),
         "scale": length_divisor(term),
         "equations": c_assignments(term.equations),
     }

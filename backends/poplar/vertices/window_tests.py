@@ -1,6 +1,6 @@
 """Emitted code that computes how many further windows an iteration needs, for ids that do not fit in the first (mode ``exact``).
 
-Each relay reports one or several numbers, and a tree of vertices finds the maximum.
+Each relay reports how many further windows its samples need, in one or several numbers, and a tree of vertices finds the maximum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, kn
 _TILE: Final = str(ROOT)
 """Tile at the root of the tree."""
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
-"""Fields of the vertices that change the number of remaining windows."""
+"""Fields of several vertices, and their variables: the number of remaining windows, and whether one follows."""
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
@@ -25,20 +25,20 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     test = net.window_test
     if test is None:
         return
-    parts = [part for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)) if exists]
+    passes = [name for name, has_windows in (("forward", net.further.forward), ("backward", net.further.backward)) if has_windows]
     assembly.on_tile("BOOL", "again", "whether further windows follow", shape="{}", tile=_TILE)
     assembly.on_tile("UNSIGNED_INT", "windows_left", "number of remaining windows", shape="{}", tile=_TILE)
-    for part in parts:
-        expression = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
-        rounds = assembly.variable("Tensor", f"{part}_round_count", expression)
-        assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
+    for name in passes:
+        expression = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{name}_rounds", {_TILE})'
+        rounds = assembly.variable("Tensor", f"{name}_round_count", expression)
+        assembly.tensors.append(f'counter("{name}_rounds", {rounds});')
     if net.further.forward:
         keep_count(net, assembly, "forward_round_count")
     if net.further.known:
         about = "further windows of each iteration of the backward pass"
         assembly.on_tile("UNSIGNED_INT", "windows_back", about, shape="{ITERATIONS}", tile=_TILE)
     _add_levels(net, assembly, test.direction, first_table)
-    # In the forward pass, the answer also stores the numbers of windows, which the backward pass reads.
+    # In the forward pass, the vertex `answer` also stores the numbers of windows, which the backward pass reads.
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
     values = {"maxima": "worker_maxima", "rounds": f"{test.direction}_round_count[0]", **_FOLLOWING, **kept}
     vertex = answer(net.costs, looks_back=net.further.known)
@@ -46,8 +46,8 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     if net.further.known:
         values = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]", **_FOLLOWING}
         assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), values, _TILE)
-    for part in parts:
-        assembly.add("clocks", f"{part}: one window less", ONCE, f"{part}_next", count_down(net.costs), _FOLLOWING, _TILE)
+    for name in passes:
+        assembly.add("clocks", f"{name}: one window less", ONCE, f"{name}_next", count_down(net.costs), _FOLLOWING, _TILE)
 
 
 def _add_levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:

@@ -1,7 +1,7 @@
 """Training of networks with batch normalisation: each update computes the statistics of its batch before the gradients.
 
 :mod:`snnc.backends.training.updates.norm_passes` lists the passes of an update. Some engines cannot repeat a backward pass: they run
-forward before each one. Every engine does so if each step has its own statistics, because the sums are then inputs of the network.
+forward before each one. Every engine does so if each step has its own statistics: the sums for the gradient through them are inputs.
 
 If an update has several parts, each part has its own statistics, as in PyTorch: all passes run for each part, the gradients of the parts
 are summed, and each part updates the running statistics. Processes that share a batch compute the statistics of all their samples, as
@@ -144,7 +144,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return loss
 
     def _loss_scale(self) -> float:
-        """Return the factor of the engine's gradients; 1 for engines that return gradients with their factor."""
+        """Return the loss scale by which the engine's gradients are to be multiplied; 1 for engines that return them so multiplied."""
         if isinstance(self.engine, SelectingEngine):
             return 1.0
         scale = self.get_optimizer().loss_scale

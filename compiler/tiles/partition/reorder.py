@@ -26,13 +26,13 @@ def movable(program: StepProgram) -> dict[str, Shape]:
     They must have convolutions or poolings, several channels, and several positions per channel. The population that the loss reads is
     excluded, and so are populations with one-to-one connections, which depend on neuron indices.
     """
-    joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
-    fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
+    windowed = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
+    one_to_one = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
     convolved, unmovable = set(), set()
     for connection in program.connections:
         ends = {connection.source, connection.target}
-        convolved |= ends if connection.id in joined else set()
-        unmovable |= ends if connection.id in fixed else set()
+        convolved |= ends if connection.id in windowed else set()
+        unmovable |= ends if connection.id in one_to_one else set()
     loss = next((o.source.buffer for o in program.outputs if o.id == program.loss_output), None)
     unmovable |= {p.id for p in program.populations if loss in _buffers(program, p)}
     shapes = {info.id: info.shape for info in program.inputs} | {info.id: info.shape for info in program.populations}

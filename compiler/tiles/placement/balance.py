@@ -100,12 +100,12 @@ def bisect(low: float, high: float, attempt: Callable[[float], T | None], most: 
     return best
 
 
-def _pareto_rows(busiest: Floats) -> list[int]:
-    """Return the rows of `busiest`, [allocations, parts], for which every earlier row is larger in some part."""
+def _pareto_rows(cycles: Floats) -> list[int]:
+    """Return the rows of `cycles`, [allocations, parts], for which every earlier row is larger in some part."""
     pareto: list[int] = []
-    for first in range(0, len(busiest), AT_ONCE):
-        compared = busiest[first : first + AT_ONCE]
-        worse = (busiest[pareto][:, None] <= compared).all(axis=2).any(axis=0)
+    for first in range(0, len(cycles), AT_ONCE):
+        compared = cycles[first : first + AT_ONCE]
+        worse = (cycles[pareto][:, None] <= compared).all(axis=2).any(axis=0)
         new: list[int] = []
         for n in np.flatnonzero(~worse).tolist():
             if not (compared[new] <= compared[n]).all(axis=1).any():

@@ -73,7 +73,7 @@ def _map_graph(
 ) -> Mapped:
     """Map a program in its original form, in another order of channels, or cut into parts, whichever is fastest.
 
-    Only the original form is mapped for a baseline, for an embedded program and in mode "drop".
+    Only the original form is mapped in mode "drop", for a baseline, and for an embedded program (one that PyTorch or PopTorch calls).
     """
     estimates = QuickEstimates(common.clocks)
     map_variant = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=estimates)
@@ -102,13 +102,12 @@ def map_program(
 ) -> Plan:
     """Map a lowered program; with measured spikes, choose the faster of full windows and windows for the measured numbers of spikes.
 
-    In mode "drop", windows of the backward pass are always full.
-
-    `strategy`, `chips`, `quick` and `estimates` are those of :func:`~snnc.compiler.tiles.make_plan`.
+    In mode "drop", windows of the backward pass are always full. `strategy`, `chips`, `quick` and `estimates` are those of
+    :func:`~snnc.compiler.tiles.make_plan`.
     """
     steps = program.steps
     assert steps is not None, "callers check the number of steps"
-    # A custom operation stores its data on its tiles only.
+    # By default, an embedded program stores all its data on its tiles.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(
         make_plan,
@@ -142,7 +141,7 @@ def map_program(
     backward: list[Mapping[str, int]] = [widths, capacities(program, activity.support_peak)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
-        # Dense gradients have no gradient windows, so only one of the two candidates tries them.
+        # Dense gradients have no gradient windows, so they are tried with only one of the gradient capacities.
         {
             "capacity": capacity,
             "gradient_capacity": {name: entries[name] for name in activity.support},

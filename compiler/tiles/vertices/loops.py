@@ -31,9 +31,9 @@ Place: TypeAlias = (
 )
 """The part of a vertex that a loop belongs to; each part has its own amounts.
 
-In blocks: an incoming connection, its partial products, a returning window, an outgoing connection, and an outgoing connection on a
-tile with one sample. In relays: lists of samples, words copied or counted in them, pieces that workers merge, the request for further
-windows. In updates: the sums of gradients.
+In blocks: an ``incoming`` connection, its ``partials`` (products), a ``returned`` window, an ``outgoing`` connection, and the same on a
+tile with one sample (``alone``). In relays: ``lists`` of samples, words ``copied`` or ``counted`` in them, pieces that workers merge
+(``joined``), the ``request`` for further windows. In updates: ``sums`` of gradients; vertices that copy weights use those of relays.
 """
 
 
