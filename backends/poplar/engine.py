@@ -107,7 +107,7 @@ class PoplarEngine(NativeEngine):
             self._first_sample = 0
             self._set(_BATCHES, 0)
             if stored:
-                self._forget_gradients()
+                self._clear_stored_gradients()
         return loss * self.batch / samples
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
@@ -131,7 +131,7 @@ class PoplarEngine(NativeEngine):
 
     def forget_gradients(self) -> None:
         if self._stored:
-            self._forget_gradients()
+            self._clear_stored_gradients()
             self._set_stored(0)
 
     def _set_stored(self, stored: int) -> None:
@@ -161,7 +161,7 @@ class PoplarEngine(NativeEngine):
         finally:
             self._set(_GATHER, Gather.ALONE)
 
-    def _forget_gradients(self) -> None:
+    def _clear_stored_gradients(self) -> None:
         for name, info in self.session.tensors.items():
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))

@@ -56,7 +56,7 @@ class Predictor:
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Run a data set as :meth:`of_samples` does, and also yield the targets of each batch."""
+        """Run a data set as :meth:`of_samples` does; yield for each batch the values of the output, the scores, and the targets."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
             parts = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]

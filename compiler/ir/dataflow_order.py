@@ -90,6 +90,7 @@ def _distances(graph: Graph) -> dict[str, int]:
     undelayed: nx.DiGraph[str] = nx.DiGraph()
     undelayed.add_nodes_from(graph.names)
     undelayed.add_edges_from((e.source, e.target) for e in graph.edges if not e.delay)
+    # An operation between populations is at most as far away as its nearest reader without delay.
     for name in reversed(list(nx.topological_sort(undelayed))):
         if not isinstance(graph.operation(name), Population):
             distance[name] = min([distance[name], *(distance[reader] for reader in undelayed.successors(name))])

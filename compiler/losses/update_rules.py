@@ -20,7 +20,7 @@ class UpdateRule:
     """The update of one element of a parameter."""
 
     moments: tuple[str, ...]  # values stored for each element, ``moment1``, ``moment2``, …, initially 0
-    bias_corrections: Mapping[str, float]  # name of each -> its beta; at update n, counted from 1, it is ``1 - beta^n``
+    bias_corrections: Mapping[str, float]  # beta by name; at update n, counted from 1, the correction is ``1 - beta^n``
     rates: tuple[Assignment, ...]
     """Values for all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the bias corrections."""
     clipped: tuple[Assignment, ...]  # assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped

@@ -21,7 +21,7 @@ _ROUNDING: Final = 4e-7
 
 
 def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
-    """Return the bounds of x between which the canonical output `output` of a population receives a gradient; None: every x.
+    """Return the bounds of x between which `output` of a population (such as ``o0``) receives a gradient; None: every x.
 
     The result is also None if the output is not a ``spike(x)``, or if the bounds exclude no neuron (lower bound :data:`NO_BOUND` or less).
     """

@@ -92,7 +92,7 @@ class Connections:
         return next(op for op in self.program.forward if isinstance(op, ops.ConnectionOp) and op.connection == connection)
 
     def wires(self, op: ops.ConnectionOp) -> Wires:
-        """Return the entries of a connection."""
+        """Return the entries of a connection, sorted by source (for a maximum, by target)."""
         if op.connection not in self._wires:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]

@@ -119,6 +119,7 @@ def forward_struct(
         if f"{state}_prev" in used:
             parts.step.append(f"const float {state}_prev = held_{state};")
     parts.step += c_assignments(kernel.forward)
+    # A buffer with one slot has no history: a state is stored after the last step, and a saved value only if there is a single step.
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.step.append(f"held_{state} = {state};")
         if buffer in past:

@@ -207,7 +207,7 @@ def _source_weights(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """Add vertices with which source tiles collect their rows of the weights from all column groups, directly or packed."""
+    """Add vertices with which source tiles (``Home`` in C++) collect their rows of weights from column groups, directly or packed."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.layers[target].neurons
     half = net.links[connection.id].half

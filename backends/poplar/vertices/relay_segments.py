@@ -58,7 +58,7 @@ def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
-    """Return the counters of the forward pass, each with the C++ suffix that selects its elements."""
+    """Return the counters of the forward pass (entries that do not fit, dropped spikes, rounds), with the C++ suffix of their elements."""
     names = [f"{name}_lost_near" for name, store in net.stores.items() if store.drops_support]
     names += [f"{bus.id}_lost" for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     names += [f"{name}_dropped" for name, store in net.stores.items() if store.drops_spikes]

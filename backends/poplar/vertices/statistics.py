@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
 MOMENTS: Final = "block_moments"
-"""Compute set that computes means and squared distances; it runs after the forward pass."""
+"""Compute set that computes means and squared distances (superstep N1); it runs after the forward pass."""
 MOMENTS_TITLE: Final = "N1 moments"
 
 

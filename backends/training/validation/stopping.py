@@ -18,7 +18,7 @@ MONITORS: Final = get_args(Monitor)
 class Stopping:
     """Rule for the best epoch and for early stopping; arguments of :meth:`snnc.backends.session.BackendSession.fit`.
 
-    It has no state: each decision is computed from the validation results so far, which checkpoints store.
+    It has no state: each decision is computed from `validated`, the validation loss and accuracy of each epoch, which checkpoints store.
     """
 
     monitor: Monitor = "loss"

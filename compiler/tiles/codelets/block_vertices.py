@@ -217,12 +217,12 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
-    number = INDEX_TYPES[form.index_bytes]
-    yield many("input", number, f"rows{i}", "start of each row's runs")
-    yield many("input", number, f"place{i}", "first target of each run")
-    yield many("input", number, f"start{i}", "first weight of each run")
+    index = INDEX_TYPES[form.index_bytes]
+    yield many("input", index, f"rows{i}", "start of each row's runs")
+    yield many("input", index, f"place{i}", "first target of each run")
+    yield many("input", index, f"start{i}", "first weight of each run")
     if not form.single:
-        yield many("input", number, f"length{i}", "number of values of each run")
+        yield many("input", index, f"length{i}", "number of values of each run")
 
 
 def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:

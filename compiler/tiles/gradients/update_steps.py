@@ -57,12 +57,12 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
         yield _step(layout, "update: shared gradients", _add_owners, gradients_to_owners(layout, network.layers))
     # Without a loss scale, the learning rate is sent with the clipping factor.
     gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
-    if network.passes:
+    if network.passes:  # the update is a separate program
         yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
         yield SuperstepDraft("update: rates", 1, Load(problem).add_vertices(0, schedule(problem.costs), {}), ExchangeTraffic.none(problem))
     else:
         gathered.merge(_shares_of_gradients(layout))
-    if network.square:
+    if network.square:  # the norm of all gradients is needed
         squared = _loaded(layout, partial(_add_shares, vertex=squares(problem.costs), sums=not network.passes))
         yield from norm_steps(layout, squared, gathered, squared_shares(layout))
         gathered = _rates_to_updates(layout, clips=True)
@@ -130,10 +130,10 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
                 load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
     for connection in owned_by(layout, layers):
         where = connection.target
-        shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+        sample_groups = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[connection.link.target])(connection.indexed, "target").largest["size"]
-        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, shares), groups * problem.target.workers)
+        groups = column_groups(where.tile_neurons, where.columns) * (sample_groups > 1)
+        load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, sample_groups), groups * problem.target.workers)
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -182,19 +182,19 @@ def _cached(
 
 
 def _private_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
-    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    sample_groups, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _groups_of_parameters(where, rows):
-        amounts = _summed(problem, np.tile(elements, where.replicas), shares)
-        number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
+        amounts = _summed(problem, np.tile(elements, where.replicas), sample_groups)
+        number = np.tile(groups, where.replicas) * (sample_groups > 1) * problem.target.workers
         vertices.append((half, amounts, number))
     return vertices
 
 
 def _share_vertices(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
-    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    sample_groups, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _groups_of_parameters(where, rows):
         elements_of_tile = shares_of(where, elements).ravel()
-        amounts = _summed(problem, elements_of_tile, 1 if not sums else shares if where.replicas == 1 else where.replicas)
+        amounts = _summed(problem, elements_of_tile, 1 if not sums else sample_groups if where.replicas == 1 else where.replicas)
         number = np.tile(groups, where.replicas) * (elements_of_tile > 0) * problem.target.workers
         vertices.append((half, amounts, number))
     return vertices
@@ -239,11 +239,11 @@ def _shares_of_gradients(layout: Layout) -> ExchangeTraffic:
             between_replicas(layout, traffic, where, rows, gathers=True)
         if learned_scalars(layer):
             groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+            sample_groups = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             away = where.tiles != where.tiles[0]
-            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            moved = learned_scalars(layer) * FLOAT * int((groups * sample_groups)[away].sum())
             traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
-            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * sample_groups).items():
                 traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
     return traffic
 

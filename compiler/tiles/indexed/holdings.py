@@ -54,16 +54,16 @@ class TableAmounts:
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
     """Return the sizes of every group's tables, by name.
 
-    `rate` contains a rate for each source. With it, `span`, `reach`, and the numbers of runs and values (without those of biases) are
+    `rate` is the event rate of each source. With it, `span`, `reach`, and the numbers of runs and values (without those of biases) are
     weighted by the rates of their sources.
     """
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
-        first = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]
-        bias_runs = tables.run_start[1:] - first
+        first_bias = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]  # biases are the last row of a group
+        bias_runs = tables.run_start[1:] - first_bias
         total = np.concatenate([[0], np.cumsum(tables.length)])
-        bias_values = total[tables.run_start[1:]] - total[first]
+        bias_values = total[tables.run_start[1:]] - total[first_bias]
     nothing, single = np.zeros_like(runs), tables.single
     low, high = tables.extent
     reach: Any = high - low
@@ -102,12 +102,12 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
     return rows, runs, values
 
 
-def held_exactly(indexed: dict[str, Any], groups: Ints) -> TableAmounts:
+def held_exactly(of_groups: dict[str, Any], groups: Ints) -> TableAmounts:
     """Return the sizes for each tile from those for each group, which are ordered by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
-        {name: np.maximum.reduceat(values, start) for name, values in indexed.items()},
-        {name: np.add.reduceat(values, start) for name, values in indexed.items()},
+        {name: np.maximum.reduceat(values, start) for name, values in of_groups.items()},
+        {name: np.add.reduceat(values, start) for name, values in of_groups.items()},
     )
 
 

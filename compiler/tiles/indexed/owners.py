@@ -42,14 +42,14 @@ def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Int
     holds for biases. `used` contains the elements that each column group of the target's first replica uses, `group_tiles` the tiles of
     these groups.
     """
-    owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
+    group = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []
     for begin, end, learns in ((0, indexed.weights, weight_learns), (indexed.weights, indexed.elements, bias_learns)):
         inside = (used.first < end) & (used.first + used.count > begin)
         first = np.maximum(used.first[inside], begin)
         count = np.minimum((used.first + used.count)[inside], end) - first
         if end > begin:
-            tile, start, size = _owned_by_users(first, count, group_tiles[owner[inside]], begin, end) or _even(begin, end, tiles)
+            tile, start, size = _owned_by_users(first, count, group_tiles[group[inside]], begin, end) or _even(begin, end, tiles)
             parts.append(Owners(tile, start, size, np.full(len(tile), learns)))
     return Owners(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("tile", "first", "count", "learned")))
 

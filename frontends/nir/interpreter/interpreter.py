@@ -42,8 +42,7 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     """Run the network of a NIR file on `arrays`, values [T, B, *shape] by input.
 
     `dt`, in seconds per step, defaults to the file's metadata, else to the dialect's value. `dialect` is the framework whose NIR
-    conventions apply (nir, snntorch, norse, spikingjelly, spyx). Raises a NirError if the file is invalid, or the arrays do not match its
-    inputs.
+    conventions apply (nir, snntorch, norse, spikingjelly, spyx). Raises a NirError if the file is invalid, or the arrays do not fit it.
     """
     conventions = conventions_of(dialect)
     file = read_nir(Path(path))
@@ -57,7 +56,7 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
 
 
 class _Interpreter:
-    """Runs an unfolded graph step by step.
+    """Runs a graph whose nested graphs are flattened, step by step.
 
     `edge_lags` is 1 for each edge that reads the previous step, and 0 for other edges; `delays` are the delays in steps of Delay nodes.
     """

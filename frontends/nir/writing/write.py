@@ -156,6 +156,7 @@ class _NirWriter:
         raise NotInNirError(f"{name!r} is a {type(operation).__name__}, which NIR does not have. {_ADVICE}")
 
     def _entering(self, name: str) -> Shape:
+        """Return the shape that a node reads; if its inputs have several shapes, the one with the most axes."""
         incoming = self.graph.incoming(name)
         if isinstance(self.graph.operation(name), Population) or not incoming:
             return self.shapes[name]
@@ -207,7 +208,7 @@ class _NirWriter:
         return list(edges)
 
     def _size_of(self, node: str) -> Shape:
-        original = {written: name for name, written in self.names.items()}
+        original = {name_in_file: name for name, name_in_file in self.names.items()}
         if node in original:
             return self.shapes[original[node]]
         return tuple(int(n) for n in np.atleast_1d(self.nodes[node].output_type["output"]))

@@ -58,8 +58,8 @@ class _Writer:
         args = [call("detach", a) if k in step_class.detached_operands else a for k, a in enumerate(args)]
         if step_class.op not in ("gt", "ge"):
             return call(step_class.op, *args)
-        zero = self._draft.constants.get(args[1].name) if isinstance(args[1], Symbol) else None
-        difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
+        bound = self._draft.constants.get(args[1].name) if isinstance(args[1], Symbol) else None
+        difference = args[0] if bound is not None and not bound.any() else call("sub", *args)
         return call("spike" if step_class.op == "gt" else "spike_ge", difference)
 
     def _operand(self, cls: int, operand: Operand, previous: bool) -> Expression:

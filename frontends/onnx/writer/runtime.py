@@ -69,9 +69,8 @@ class RuntimeModel:
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Run sequences in the layout of the graph; states that are not in `arrays` start at zero.
 
-        A single step runs once per step, with its new states fed back; its results are stacked along the first axis. Return
-        outputs and hidden tensors by name. An array that is missing or has the wrong shape raises a RuntimeInputError; a failed run, a
-        RuntimeRefusesError.
+        A single step runs once per step, with its new states fed back; its results are stacked along the first axis. Return outputs
+        and hidden tensors by name. A missing array or a wrong shape raises a RuntimeInputError; a failed run, a RuntimeRefusesError.
         """
         check_names(self.data, arrays)
         feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data}
@@ -175,7 +174,7 @@ class _Exposer:
         node = self._node(graph, maker, above)
         body = _graph_of(node, attribute)
         inner = self._lift(body, name, rest, (*above, path[0]))
-        before = len(body.output) - (node.op_type == "Loop")
+        before = len(body.output) - (node.op_type == "Loop")  # the first output of a Loop's body is its condition
         self._add(body, helper.make_node("Cast", [inner], [self._fresh()], to=TensorProto.FLOAT))
         if node.op_type == "If":  # both branches must have the same number of outputs
             zero = helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])

@@ -42,9 +42,8 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
 
     Inputs and outputs keep their names and layouts. The batch size is open if an input has a batch axis; the number of steps is open unless
-    the graph fixes it.
-    Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are stored in a description in the metadata,
-    from which :func:`snnc.frontends.onnx.load.load_onnx` restores the same graph.
+    the graph fixes it. Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are stored in a
+    description in the metadata, from which :func:`snnc.frontends.onnx.load.load_onnx` restores the same graph.
 
     Parameters
     ----------
