@@ -1,6 +1,6 @@
-"""Script that repeats a failed compiler command on a copy of the source without a construct that only older compilers accepted.
+"""Script that repeats a failed compiler command on copies of its sources, in which lambdas outside of functions have no capture default.
 
-The shell script ``LAUNCHER`` in ``build.py`` runs it with the command as arguments.
+Only older compilers accept one there. The shell script ``LAUNCHER`` in ``build.py`` runs this script with the command as arguments.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Product:
     inputs: int
     fan_out: int
     activity: float
-    learns: bool
+    returns: bool
     """Whether a gradient flows to its source."""
 
 
@@ -64,7 +64,7 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
         multiplications = samples * one.inputs * one.fan_out
         # Rows of 4-byte weights are gathered forward and for the gradient; an exact gradient of a source needs every delta.
         rows += 8 * one.activity * multiplications
-        operations += (2 * one.activity + one.learns) * multiplications
+        operations += (2 * one.activity + one.returns) * multiplications
     # States and deltas of all steps are written and read.
     memory += 16.0 * samples * sum(neurons(workload))
     return StepBound(
@@ -93,17 +93,17 @@ def parameters(workload: Workload) -> int:
 
 def products(workload: Workload, activity: float) -> list[Product]:
     """Return the products of the layers in a step, in order."""
-    products, read_activity, learns = [], workload.density, False
+    products, read_activity, returns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)
         if isinstance(layer, ConvLayer):
             windows = math.prod(n - layer.kernel + 1 for n in shape[1:])
-            products.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read_activity, learns))
+            products.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read_activity, returns))
         else:
-            products.append(Product(size, layer.neurons, read_activity, learns))
+            products.append(Product(size, layer.neurons, read_activity, returns))
             if layer.recurrent:
                 products.append(Product(layer.neurons, layer.neurons, activity, True))
-        read_activity, learns = activity, True
+        read_activity, returns = activity, True
     if workload.classes:
         products.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
     return products

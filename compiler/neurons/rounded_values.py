@@ -40,7 +40,7 @@ def rounded_values(kernel: Kernel) -> dict[str, Expression]:
             continue
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
         centres = {c for a in kernel.backward for c in _centres(a.value, names, kernel.parameters)}
-        centre = centres.pop() if centres else Number(0.0)
+        centre = centres.pop() if centres else Number(0.0)  # a value with several candidates is not rounded
         if not centres and not _Rounding(kernel, names, centre).decides():
             offsets[name] = centre
     return offsets

@@ -51,8 +51,8 @@ def main() -> None:
     np.savez_compressed(inputs, spikes=data["test_x"].swapaxes(0, 1))
 
     training = ("--loss", "ce_count", "--optimizer", "adam", "--lr", 0.002, "--surrogate", "fast_sigmoid:25")
-    measured = ("--input-kind", "spikes", "--data", HERE / "digits.npz")
-    snnc("compile", HERE / "digits.onnx", "--target", chosen.target, "--batch", chosen.batch, *training, *measured, "-o", folder)
+    data_options = ("--input-kind", "spikes", "--data", HERE / "digits.npz")
+    snnc("compile", HERE / "digits.onnx", "--target", chosen.target, "--batch", chosen.batch, *training, *data_options, "-o", folder)
     results = []
     for moment in ("as compiled", "after training"):
         snnc("run", folder, "--inputs", inputs, "--outputs", outputs)

@@ -73,7 +73,7 @@ def test_a_convolution_reaches_its_taps():
     first, second, readout = products(CONV, 0.05)
     assert first.inputs * first.fan_out == pytest.approx(3 * 11 * 11 * 2 * 9, rel=0.02)
     assert second.inputs * second.fan_out == pytest.approx(4 * 4 * 4 * 3 * 4, rel=0.2)
-    assert [one.learns for one in (first, second, readout)] == [False, True, True]
+    assert [one.returns for one in (first, second, readout)] == [False, True, True]
 
 
 def test_the_documented_table_is_the_computed_one():

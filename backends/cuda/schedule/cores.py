@@ -68,19 +68,19 @@ def core_processors(neurons: int, batch: int, steps: int, *, back: bool, parts: 
 
 
 def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
-    words = math.ceil(neurons / 32)
-    if words <= 4:
+    spike_words = math.ceil(neurons / 32)  # one bit per neuron
+    if spike_words <= 4:
         if parts > 1:
             yield CoreShape(1, 0, 8)
-        yield CoreShape(1, 1, 8 if words <= 2 else 16)
-    elif words <= 8:
+        yield CoreShape(1, 1, 8 if spike_words <= 2 else 16)
+    elif spike_words <= 8:
         yield from (CoreShape(8, 1, 8), CoreShape(1, 1, 16))
-    elif words <= 16:
+    elif spike_words <= 16:
         yield CoreShape(8, 1, 16)
-    elif words <= 32:
+    elif spike_words <= 32:
         yield from (CoreShape(16, 1, 16), CoreShape(16, 2, 16))
     else:
-        yield CoreShape(words, 1, 16, over_memory=True)
+        yield CoreShape(spike_words, 1, 16, over_memory=True)
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class _BlockWork:
     """Number of inputs of a neuron, with padding."""
     products: float
     """Cycles of the multiplications."""
-    words: float
+    shared_words: float
     """Number of words of shared memory that are read and written."""
-    shared: float
+    shared_bytes: float
     """Bytes of shared memory that are allocated."""
     latency: int
     """Cycles that do not depend on the number of products."""
@@ -109,11 +109,11 @@ def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, bac
     exchange = COUNT + sent / MEMORY_BYTES if shape.over_memory else BARRIER if shape.blocks == 1 else ARRIVAL + BYTE * sent
     clusters = math.ceil(batch / samples)
     # Blocks that a multiprocessor can run at once, and clusters that run at once with one block on each multiprocessor.
-    fitting = max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
+    fitting = max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared_bytes + 1024))))
     fitting, at_once = (1, max(1, PROCESSORS // shape.blocks)) if shape.over_memory else (fitting, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (at_once * fitting))
     resident = min(fitting, math.ceil(min(clusters, at_once * fitting) / at_once))  # blocks that share a multiprocessor
-    work = max(block.products, block.words / 32) * resident
+    work = max(block.products, block.shared_words / 32) * resident
     constant, per_values = NEURONS[back]
     equations = constant + per_values * math.ceil(chunks * samples / shape.warps) + (0 if shape.groups else 60)
     cycles = exchange + block.latency + equations + work
@@ -127,17 +127,17 @@ def _chunks(shape: CoreShape, neurons: int) -> int:
 
 def _on_tensor_cores(shape: CoreShape, neurons: int, back: bool, parts: int) -> _BlockWork:
     """Return the work of a block that multiplies fragments (16 neurons by 16 inputs) on tensor cores."""
-    warps, samples, words = shape.warps, 8 * shape.groups, math.ceil(neurons / 32)
+    warps, samples, spike_words = shape.warps, 8 * shape.groups, math.ceil(neurons / 32)
     block_neurons = 32 * _chunks(shape, neurons)
-    groups = _tile_groups(block_neurons, words, warps, back, parts)
-    fragments = block_neurons // 16 // groups * math.ceil(words / (warps // groups)) * 2
+    groups = _tile_groups(block_neurons, spike_words, warps, back, parts)
+    fragments = block_neurons // 16 // groups * math.ceil(spike_words / (warps // groups)) * 2
     # Weights are in registers; if these do not suffice for both parts, the low parts are in shared memory.
     low_in_shared = parts == 2 and fragments * 8 > _MAX_REGISTERS
     multiplied = 1 if parts == 1 else 3 if back else 2
     products = multiplied * fragments * warps * shape.groups * _FRAGMENT / _PER_CYCLE * (1.16 if back else 1)
-    read = _traffic(groups, words, warps, block_neurons, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
+    read = _traffic(groups, spike_words, warps, block_neurons, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
     shared = read * 2 + (fragments * warps * 512 if low_in_shared else 0)
-    return _BlockWork(32 * words, products, read, shared, 140 if back else 95)
+    return _BlockWork(32 * spike_words, products, read, shared, 140 if back else 95)
 
 
 def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
@@ -148,20 +148,20 @@ def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
     return _BlockWork(inputs, products, 2.0 * warps * 32 * chunks, 4.0 * warps * 32 * chunks, 120 if back else 30)
 
 
-def _traffic(groups: int, words: int, warps: int, block_neurons: int, back: bool, parts: int) -> int:
+def _traffic(groups: int, spike_words: int, warps: int, block_neurons: int, back: bool, parts: int) -> int:
     """Return the number of words of shared memory that a block reads and writes per sample if its warps form `groups` groups."""
-    return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * block_neurons
+    return groups * spike_words * (16 * parts if back else 8) + 2 * (warps // groups) * block_neurons
 
 
-def _tile_groups(block_neurons: int, words: int, warps: int, back: bool, parts: int) -> int:
+def _tile_groups(block_neurons: int, spike_words: int, warps: int, back: bool, parts: int) -> int:
     """Return the number of groups of warps with the least traffic; each group multiplies a part of the block's neurons."""
 
     def traffic(groups: int) -> int:
-        return _traffic(groups, words, warps, block_neurons, back, parts)
+        return _traffic(groups, spike_words, warps, block_neurons, back, parts)
 
     best, groups = 1, 1
     while groups <= warps and block_neurons // 16 % groups == 0:
-        if warps // best > words or traffic(groups) <= traffic(best):
+        if warps // best > spike_words or traffic(groups) <= traffic(best):
             best = groups
         groups *= 2
     return best

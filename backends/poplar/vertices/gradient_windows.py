@@ -105,7 +105,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
 def first_window_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """Return the template data with which a relay writes the first window of a bus in the backward pass."""
     window = net.further.window(bus.id, forward=False)
-    return {"index": index, "comment": "Returned window.", "limited": window.limited, "requests": window.requesting_passes > 0}
+    return {"index": index, "comment": "Returned window.", "limited": window.may_continue, "requests": window.requesting_passes > 0}
 
 
 def support_values(store: Store, index: int, bus: BusPlan) -> Values:

@@ -239,7 +239,7 @@ def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPl
         "index": 0,
         "slot": slot(net, store, "t"),
         "from": "position0[s * WORKERS + first]" if again else "0",
-        "limited": window.limited,
+        "limited": window.may_continue,
         "requests": 1 + net.further.both if window.requesting_passes and not again else 0,
         "lost": window.lost and not again,
     }
@@ -338,7 +338,7 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, 
     if window.with_support:
         values = support_values(store, index, bus)
         values |= {} if again else {f"window_before{index}": f"{bus.id}_counts[r.index]"}
-    if window.limited:
+    if window.may_continue:
         values[f"position{index}"] = f"Layout::samples({bus.id}_position, r)"
     if again:
         return values

@@ -71,7 +71,7 @@ def cycles(case: Benchmark, feature: Feature | None = None) -> float | None:
 
 
 def main(names: list[str]) -> None:
-    """Print a line for each network and feature, and geometric means over :data:`ALL`; a feature gains 0 % in networks without it."""
+    """Print a line per network and feature, and geometric means over :data:`ALL`; a feature gains 0 % in networks that cannot use it."""
     chosen = {name: feature for name, feature in FEATURES.items() if not names or name in names}
     nets = dict.fromkeys(net for feature in chosen.values() for net in feature.nets)
     ratios: dict[str, list[float]] = {name: [] for name in chosen}

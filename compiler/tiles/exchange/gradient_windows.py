@@ -121,21 +121,20 @@ def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int
     """
     target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
-    each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
-    inner = np.ceil(producers / parts)
-    one = _stage(problem, reduce_partials(problem.costs).trip(PAIRS, {"producers": inner}), inner, each)
-    second = float(relay_samples * capacity)
-    two = _stage(problem, gradient_window(problem.costs).trip(PAIRS, {"parts": parts}), parts, np.full(producers, second))
-    two += target.fragment_cycles * parts * np.floor(second / each)
-    return int(parts[int(np.argmin(one + two))])
+    tile_elements = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
+    per_part = np.ceil(producers / parts)
+    cycles_one = _stage(problem, reduce_partials(problem.costs).trip(PAIRS, {"producers": per_part}), per_part, tile_elements)
+    relay_elements = float(relay_samples * capacity)
+    cycles_two = _stage(problem, gradient_window(problem.costs).trip(PAIRS, {"parts": parts}), parts, np.full(producers, relay_elements))
+    cycles_two += target.fragment_cycles * parts * np.floor(relay_elements / tile_elements)
+    return int(parts[int(np.argmin(cycles_one + cycles_two))])
 
 
-def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
-    """Return the tile cycles to receive and add `inner` rows of `elements` floats; to add a pair of elements of all rows, a worker takes
-    `pair` cycles."""
+def _stage(problem: MappingProblem, pair_cycles: Any, rows: Ints | Floats, elements: Floats) -> Floats:
+    """Return tile cycles to receive and add `rows` rows of `elements` floats; a worker adds two elements of each row in `pair_cycles`."""
     target = problem.target
-    exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
-    cycles: Floats = exchange + (elements / 2) * pair
+    exchange = rows * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * rows
+    cycles: Floats = exchange + (elements / 2) * pair_cycles
     return cycles
 
 

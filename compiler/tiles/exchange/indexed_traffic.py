@@ -38,12 +38,12 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             reader = layout.ranges[layer.id]
             for link in links if not layout.exact else ():
                 assert link.indexed is not None
+                # For a maximum, the source also reads which entries were chosen.
                 times = (target not in read_anyway) + link.chooses
                 amounts = layout.holdings(layer)(link.indexed, "source").total
                 traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
             if not layout.exact:
                 continue
-            # For a maximum, the source also reads which entries were chosen.
             for read_together in ([links] if target not in read_anyway else []) + [[link] for link in links if link.chooses]:
                 _read_rows(layout, traffic, read_together, reader)
 

@@ -1,6 +1,6 @@
 """Correspondence between a program and its partitioned or reordered form, to convert parameters, inputs, states and results.
 
-The *whole* program is the original one. The *parts* are the populations of the other one, also if it only reorders neurons.
+The *whole* program is the original one. The *parts* are the populations of the partitioned or reordered program.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def uses(layout: Layout) -> Iterator[Use]:
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
     yield from _of_owners(layout)
-    yield from _of_norm(layout)
+    yield from _of_gradient_norm(layout)
     for _, packing in packings(layout):
         yield Use(pack_rows(layout.problem.costs), packing.tiles, 1)
 
@@ -114,20 +114,20 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.ranges[layer.id]
     if not problem.training:
         return
-    groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
+    groups, learned = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
     updates = _update(problem)
-    if rows:
-        halves = sum(parameter.half for parameter in rows) if problem.network.rounding is not None else 0
+    if learned:
+        halves = sum(parameter.half for parameter in learned) if problem.network.rounding is not None else 0
         if halves:
             yield Use(_update(problem, half=True), where.tiles, halves * groups)
-        if len(rows) > halves:
-            yield Use(updates, where.tiles, (len(rows) - halves) * groups)
+        if len(learned) > halves:
+            yield Use(updates, where.tiles, (len(learned) - halves) * groups)
         if problem.network.passes:
-            yield Use(sum_private(problem.costs), where.tiles, len(rows) * groups)
+            yield Use(sum_private(problem.costs), where.tiles, len(learned) * groups)
         if where.replicas > 1:
             shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             several = np.flatnonzero(shares > 1)
-            yield Use(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
+            yield Use(sum_private(problem.costs), where.tiles[several], len(learned) * groups[several])
     if learned_scalars(layer):
         yield Use(updates, where.tiles[:1], learned_scalars(layer))
         if problem.network.passes:
@@ -150,7 +150,7 @@ def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False
     return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
 
 
-def _of_norm(layout: Layout) -> Iterator[Use]:
+def _of_gradient_norm(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     if not problem.network.square:
         return

@@ -252,6 +252,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
+    """Return each worker's cycles to move the ids that it found to the lists of a step, [relays, workers, iterations]."""
     wide_ids, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)

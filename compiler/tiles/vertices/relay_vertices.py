@@ -93,7 +93,7 @@ class ShownWindow:
 
     with_support: bool
     """Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass)."""
-    limited: bool
+    may_continue: bool
     """Whether further windows may follow."""
     requesting_passes: int
     """Number of passes for which the vertex requests further windows."""
@@ -224,7 +224,7 @@ def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
         yield many("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
-    if window.limited:
+    if window.may_continue:
         yield _position(i, "output")
     if window.requesting_passes:
         yield many("output", "unsigned", f"more{i}", "number of further windows needed")

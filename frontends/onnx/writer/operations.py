@@ -97,7 +97,7 @@ def _pooling(to: Builder, name: str, operation: ir.Pool, value: StepTensor) -> s
 
 
 def _max_pooling(to: Builder, name: str, windows: Windows, value: str) -> str:
-    """Add a max pooling. Windows that extend beyond the padded input become padding, because ONNX and PyTorch count them differently."""
+    """Add a max pooling; padding as wide as the window, which ONNX Runtime refuses, becomes a separate node."""
     attributes = _window_attributes(windows)
     pads = attributes["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
@@ -115,6 +115,6 @@ def _window_attributes(windows: Windows) -> dict[str, Any]:
 
 
 def _overhang(windows: Windows) -> list[int]:
-    """Return how far the last window of each dimension extends beyond the padded input."""
+    """Return how far the last window of each dimension extends beyond the padded input; ONNX and PyTorch count such windows differently."""
     sizes = zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True)
     return [max(0, (count - 1) * s + (k - 1) * d + 1 - n - sum(p)) for n, k, s, p, d, count in sizes]
