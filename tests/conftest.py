@@ -32,12 +32,11 @@ CODELET_FLAGS = "SNNC_CODELET_FLAGS"
 LIBRARY_FLAGS = "SNNC_LIBRARY_FLAGS"
 AS_FOR_USERS = ("end_to_end", "backends/emulator", "golden")
 """Folders whose tests need plans as for users, to compare predictions with emulations or hashes. All other tests pass with any plan."""
+PRICE_PROMISING = Search._price_promising
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes to the code they test"
-    )
+    parser.addoption("--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes to the code they test")
     parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out tests that took long before")
     parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after this many seconds; skip the others")
 
@@ -64,17 +63,16 @@ def _levels(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_searches(request):
-    """Do not improve plans (in `compiler/tiles`: by six changes, not eighty); search one second, not three, for remedies of a misfit.
+    """Do not improve plans, and price only one placement that fits; search one second, not three, for remedies of a misfit.
 
     Not in `AS_FOR_USERS`, and not if a test requests more.
     """
     folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
         if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
-            patch.setattr(mapper, "EFFORT", int(folder.startswith("compiler/tiles")))
+            patch.setattr(mapper, "EFFORT", 0)
             patch.setattr(remedies, "SECONDS", 1.0)
-            if not folder.startswith("compiler/tiles"):
-                patch.setattr(Search, "_price_promising", _price_until_one_fits)
+            patch.setattr(Search, "_price_promising", _price_until_one_fits)
         yield
 
 
@@ -109,6 +107,13 @@ def _no_waiting_for_disks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture
+def short_local_search(monkeypatch):
+    """Price all promising placements, and improve the best one by six changes, not eighty."""
+    monkeypatch.setattr(mapper, "EFFORT", 1)
+    monkeypatch.setattr(Search, "_price_promising", PRICE_PROMISING)
 
 
 @pytest.fixture

@@ -55,6 +55,9 @@ class Stream(np.random.Generator):
         drawn = np.empty(0, dtype=np.int64)
         while len(drawn) < count:
             more = np.concatenate([drawn, self._frozen.randint(0, population, count - len(drawn), np.int64)])
+            ascending = np.sort(more)
+            if (ascending[1:] != ascending[:-1]).all():
+                return ascending
             drawn = more[np.sort(np.unique(more, return_index=True)[1])]
         return np.sort(drawn)
 

@@ -6,7 +6,6 @@ lifetime of data is the stages of a training step in which they are live (:mod:`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.blocks import cut_key
-from snnc.compiler.tiles.blocks.grouping import AnyCut, Cut, Ints, ceil_div, column_groups, even_neurons, mask_words
+from snnc.compiler.tiles.blocks.grouping import AnyCut, Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.cycles.block_cycles import received_bytes
@@ -183,13 +182,13 @@ def most_received(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: A
     return received
 
 
-def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
+def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> Ints:
     """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
     The number of fragments follows from the relays and column groups. With packed rows, each tile of a target sends one fragment of deltas,
     and the fragments of rows grow with the square root of the number of these tiles.
     """
-    relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
+    relays = np.ceil(problem.batch / cut.replicas / problem.target.workers).astype(np.int64)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)
     for target, _ in problem.whole_deltas_into(layer):
         most = min(problem.by_id[target].neurons, problem.target.tiles)

@@ -166,8 +166,8 @@ class Balance:
 
     def _fitting(self, multiples: Floats, tiles: int, scale: float) -> Ints | None:
         """Return the index of the first allocation of each structure with a multiple up to `scale`; None if `tiles` do not suffice."""
-        inside = np.flatnonzero(multiples <= scale)
-        at = np.searchsorted(inside, self._starts)
+        inside = (multiples <= scale).nonzero()[0]
+        at = inside.searchsorted(self._starts)
         if at[-1] == len(inside):
             return None
         first = inside[at]

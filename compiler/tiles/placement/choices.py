@@ -178,7 +178,7 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
             continue
         table = cache(partial(_parts, problem, layer, Cuts.of(cut_list), shares, even=even))
         for row, (cut, used) in enumerate(zip(cut_list, _used(problem, layer, cut_list, shares), strict=True)):
-            compute_parts = partial(_row, table, row, of_neurons)
+            compute_parts = cache(partial(_row, table, row, of_neurons))  # copies of a choice with other limits share it
             by_cut[cut] = Choice(cut, compute_parts, used[of_neurons], problem.target.tile_bytes, layer.neurons)
     return tuple(by_cut[cut] for cut in possible)
 
@@ -194,7 +194,7 @@ def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, 
 def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
     several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
-    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])
+    code = code_bytes_estimate(problem, layer, several, neurons)
     return np.maximum.accumulate(most_bytes(problem, held, most_received(problem, layer, several, neurons)) + code, axis=1)
 
 

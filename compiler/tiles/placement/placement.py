@@ -68,10 +68,13 @@ def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
     return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
 
 
-def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
+def placements(
+    problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1, *, balanced: Sequence[bool] = (False, True)
+) -> Iterator[Placement]:
     """Yield placements on at most `chips` chips: some with tiles left free for relays, some without; none if the memory does not suffice.
 
-    The chips form `copies` groups. `problem` and `options` are those of one group, with its share of the batch.
+    The chips form `copies` groups. `problem` and `options` are those of one group, with its share of the batch. For each number of free
+    tiles, there is one placement for each element of `balanced`: whether it is balanced (see :func:`_place`).
     """
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [choices[0] for choices in options])
@@ -81,8 +84,8 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     fitting, tables = each_once(options, lambda choices: [choice for choice in choices if choice.fit >= 1]), Memo()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
-        for balanced in (False, True):
-            placed = _place(problem, fitting, tables, chips // copies, spare, balanced=balanced)
+        for each in balanced:
+            placed = _place(problem, fitting, tables, chips // copies, spare, balanced=each)
             if placed is not None:
                 yield copied(problem, placed, chips // copies, copies)
 
@@ -103,7 +106,7 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 def _place(
     problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: Memo, chips: int, spare: int, *, balanced: bool
 ) -> Placement | None:
-    """Place the layers on `chips` chips; None if the memory does not suffice.
+    """Place the layers on `chips` chips; None if the memory does not suffice. `tables` caches what several placements need.
 
     On each chip, or on the chips of a layer that takes several, `spare` tiles are left free for relays.
 
@@ -111,7 +114,7 @@ def _place(
     which saves cycles but costs fragments, so both kinds are tried.
     """
     per_chip = problem.target.tiles_per_chip
-    groups = _chip_groups(fitting, chips, per_chip - spare)
+    groups = tables.get(("groups", spare), lambda: _chip_groups(tables.get("sizes", partial(_sizes, fitting)), chips, per_chip - spare))
     if groups is None:
         return None
     ranges: list[TileRange] = []
@@ -133,9 +136,11 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: Memo, tiles: int, *, balanced: bool) -> list[Allocation] | None:
-    allocations = _allot(options, tables, tiles)
+    key = tuple(map(id, options))
+    allocations = tables.get(("allotted", tiles, key), partial(_allot, options, tables, tiles))
     if allocations is not None and balanced:
-        allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
+        balance: Balance = tables.get(("balance", key), partial(Balance, options, tables))
+        allocations = _quicken(balance.improve(allocations, tiles), tiles)
     return None if allocations is None else _spread(allocations, tiles)
 
 
@@ -205,11 +210,24 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
         allocations[worst] = more
 
 
-def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
-    """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory."""
-    weights = [choices[0].weight for choices in options]
-    tiles = [min(choice.tiles(max(choice.fit, 1)) for choice in choices) for choices in options]
-    neurons = [choices[0].neurons for choices in options]
+def _sizes(options: Sequence[Sequence[Choice]]) -> tuple[list[float], list[int], list[int]]:
+    """Return the work of each layer, the smallest number of tiles on which it fits, and its number of neurons."""
+    of_structure = {
+        id(choices): (choices[0].weight, min(choice.tiles(max(choice.fit, 1)) for choice in choices), choices[0].neurons)
+        for choices in {id(choices): choices for choices in options}.values()
+    }
+    work, fewest, neurons = zip(*(of_structure[id(choices)] for choices in options), strict=True)
+    return list(work), list(fewest), list(neurons)
+
+
+def _chip_groups(
+    sizes: tuple[Sequence[float], Sequence[int], Sequence[int]], chips: int, per_chip: int
+) -> list[tuple[list[int], int]] | None:
+    """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory.
+
+    `sizes` is the result of :func:`_sizes`.
+    """
+    weights, tiles, neurons = sizes
 
     def cut(bound: float) -> list[tuple[list[int], int]] | None:
         groups = _cut(weights, tiles, neurons, bound, per_chip)

@@ -172,8 +172,9 @@ class Search:
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
             for alike in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
-                # The first and the fifth of up to six placements: with most tiles left free for relays, and with none.
-                for placement in islice(placements(self.problem, alike, chips or self.problem.target.chips), 0, None, 4):
+                # The first and the third of up to three placements: with most tiles left free for relays, and with none.
+                placed = placements(self.problem, alike, chips or self.problem.target.chips, balanced=(False,))
+                for placement in islice(placed, 0, None, 2):
                     if self.price(placement, local_relays=False) is not None:
                         return self
         return self

@@ -10,7 +10,7 @@ import pytest
 from corpus_graphs import corpus_graph
 from hypothesis import assume, given, settings
 from random_graphs import any_graphs, with_readout
-from wide import examples
+from wide import examples, sampled
 
 from snnc.compiler.errors import GraphDataError, SnncError
 from snnc.compiler.ir.graph import Population
@@ -64,7 +64,7 @@ def read_again(program):
     return program_from_data(*data_and_find(program), program.loss, program.optimizer)
 
 
-@settings(max_examples=examples(25, 60), deadline=None)
+@settings(max_examples=examples(10, 60), deadline=None)
 @given(any_graphs())
 def test_the_program_of_any_network_comes_back(graph):
     try:
@@ -74,7 +74,7 @@ def test_the_program_of_any_network_comes_back(graph):
     assert differences(program, read_again(program)) == []
 
 
-@settings(max_examples=examples(15, 40), deadline=None)
+@settings(max_examples=examples(6, 40), deadline=None)
 @given(any_graphs())
 def test_the_program_of_any_trained_network_comes_back(graph):
     assume(any(True for _ in graph.of_type(Population)))
@@ -86,7 +86,7 @@ def test_the_program_of_any_trained_network_comes_back(graph):
     assert differences(program, read_again(program)) == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda p: p.name)
+@pytest.mark.parametrize("file", sampled(FILES, 8), ids=lambda p: p.name)
 def test_the_program_of_a_file_comes_back(file):
     try:
         graph = load(file, dt=1e-4) if file.suffix == ".nir" else corpus_graph(file)

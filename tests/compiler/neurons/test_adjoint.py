@@ -58,6 +58,9 @@ MODELS = {
     "Threshold": Threshold(),
 }
 
+VARIED = ("LIF", "LIF value at once", "LIF zero compensated", "CubaLIF", "ALIF", "Alpha", "SLSTM")
+"""Models with all kinds of states and resets."""
+
 
 def check(model, surrogate, *, learnable=None, ports=None, tolerance=1e-10, **options):
     learnable = tuple(model.parameters) if learnable is None else learnable
@@ -73,12 +76,14 @@ def check(model, surrogate, *, learnable=None, ports=None, tolerance=1e-10, **op
     return kernel, error
 
 
+@pytest.mark.representative("atan-*", "*-LIF subtract at once, through the reset", "*-CubaLIF value at once", "*-ALIF unscaled")
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("surrogate", [atan(), fast_sigmoid(5), piecewise_linear()], ids=str)
+@pytest.mark.parametrize("surrogate", [atan(), fast_sigmoid(5), piecewise_linear()], ids=["atan", "fast_sigmoid", "piecewise_linear"])
 def test_gradients_of_library_neurons_are_those_of_autograd(name, surrogate):
     check(MODELS[name], surrogate)
 
 
+@pytest.mark.representative(*VARIED)
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_in_float32_stay_within_1e_4(name):
     check(MODELS[name], atan(), dtype=np.float32, tolerance=1e-4)
@@ -275,7 +280,7 @@ def models(draw):
     )
 
 
-@settings(max_examples=examples(30, 60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(12, 60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(models())
 def test_random_equations(model):
     case = Case(model, steps=3, batch=2, neurons=3)

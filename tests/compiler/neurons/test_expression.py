@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 from snnc.compiler.errors import EquationError
 from snnc.compiler.neurons.expression import (
@@ -36,7 +37,7 @@ def calls(children):
     return st.sampled_from(sorted(FUNCTIONS)).flatmap(lambda f: st.tuples(*[children] * FUNCTIONS[f]).map(lambda args: Call(f, args)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100, 400), deadline=None)
 @given(st.recursive(leaves, calls, max_leaves=30))
 def test_reading_what_was_printed_gives_the_same_tree(tree):
     assert parse_expression(to_text(tree)) == tree

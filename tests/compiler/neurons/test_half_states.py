@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from neuron_oracles import Case, relative_error, run_kernel, run_torch
-from test_adjoint import MODELS
+from test_adjoint import MODELS, VARIED
 
 from snnc.compiler.errors import EquationError
 from snnc.compiler.lowering.halves import with_half_states
@@ -18,6 +18,7 @@ from snnc.compiler.neurons.surrogates.library import atan
 STATEFUL = {name: model for name, model in MODELS.items() if model.states}
 
 
+@pytest.mark.representative(*VARIED)
 @pytest.mark.parametrize("name", STATEFUL)
 def test_the_adjoint_is_that_of_autograd_through_a_rounding_with_derivative_1(name):
     model = with_half_states(STATEFUL[name])

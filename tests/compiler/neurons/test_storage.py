@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import neuron
@@ -42,7 +43,7 @@ def programs(draw):
     return equations, frozenset(draw(st.lists(st.sampled_from(values), max_size=4)))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(50, 150), deadline=None, derandomize=True)
 @given(programs())
 def test_no_smaller_storage_suffices(program):
     equations, needed = program

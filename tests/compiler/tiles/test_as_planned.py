@@ -14,7 +14,7 @@ NETS = {
 }
 
 
-@pytest.mark.representative("*-1", "*-30")
+@pytest.mark.representative("chain-1", "recurrent-30")
 @pytest.mark.parametrize("tiles", [1, 3, 30])
 @pytest.mark.parametrize("name", NETS)
 def test_a_plan_priced_again_costs_the_same_and_stays_where_it_is(name, tiles):

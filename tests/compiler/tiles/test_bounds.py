@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mapping_nets import Wire, program, w1
+from wide import examples
 
 from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.machines import load_target
@@ -20,7 +21,7 @@ def machine(tiles: int, chips: int = 1, **changes: float) -> Target:
     return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(8, 20), deadline=None)
 @given(
     widths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     tiles=st.integers(1, 40),
@@ -71,7 +72,8 @@ def test_the_ideal_bound_of_w1_is_what_a_hand_computation_gives() -> None:
 
 
 def test_bounds_and_strategy_are_kept_in_the_plan_file() -> None:
-    plan = make_plan(w1(), load_target("gc200"), steps=10, batch=8)
+    net = program({"x0": 5, "p0": 3, "p1": 2}, [Wire("x0", "p0"), Wire("p0", "p1")])
+    plan = make_plan(net, machine(8), steps=10, batch=8)
     again = plan_from_json(plan_to_json(plan))
     assert (again.bound_cycles, again.ideal_cycles, again.strategy) == (plan.bound_cycles, plan.ideal_cycles, "snnc")
 

@@ -19,6 +19,7 @@ from snnc.compiler.tiles import codelet_costs, make_plan
 from snnc.compiler.tiles.activity import Activity
 from snnc.compiler.tiles.cycles.load import makespans
 from snnc.compiler.tiles.mapped.network import describe
+from snnc.compiler.tiles.replan import as_planned
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.compiler.tiles.vertices.cost import CodeletCost
@@ -103,6 +104,7 @@ def phase_of(plan: Plan, name: str) -> Phase:
     return next(phase for phase in plan.phases if phase.name == name)
 
 
+@pytest.mark.representative("deep-1-1", "deep-5-1", "deep-12-2", "w1-5-1")
 @pytest.mark.parametrize(("tiles", "chips"), [(1, 1), (5, 1), (64, 1), (12, 2)])
 @pytest.mark.parametrize("net", [deep, w1])
 def test_forward_compute_is_that_of_the_busiest_tile_of_every_iteration(net, tiles: int, chips: int) -> None:
@@ -148,9 +150,9 @@ def test_drop_mode_prices_no_more_events_than_a_window_holds() -> None:
     made, steps, batch = deep(), 9, 6
     counts = counts_of(made, steps, batch)
     clipped = {name: np.minimum(some, 5) for name, some in counts.items()}
-    one, other = (
-        make_plan(made, machine(6), steps=steps, batch=batch, counts=c, capacity=5, mode="drop", effort=0) for c in (counts, clipped)
-    )
+    options = {"steps": steps, "batch": batch, "capacity": 5, "mode": "drop", "effort": 0, "fused": False}
+    one = make_plan(made, machine(6), counts=counts, **options)
+    other = make_plan(made, machine(6), counts=clipped, placer=as_planned(one), **options)
     assert phase_of(one, "forward: neurons").compute == pytest.approx(phase_of(other, "forward: neurons").compute)
     assert phase_of(one, "backward: neurons").compute == pytest.approx(phase_of(other, "backward: neurons").compute)
 

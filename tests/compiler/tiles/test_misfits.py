@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from mapping_nets import Wire, program, w1
-from wide import sampled
+from wide import examples, sampled
 
 import snnc
 from snnc.compiler.ir.step_program import StepProgram
@@ -37,7 +37,7 @@ def tiles(count: int, tile_bytes: int) -> Target:
     return replace(load_target("gc200"), name="small", tiles_per_chip=count, tile_bytes=tile_bytes, links=None)
 
 
-LITTLE = EFFORT // 8
+LITTLE = examples(0, EFFORT // 8)
 """What a knob does is as true of a shorter search."""
 CASES: dict[str, tuple[StepProgram, Target, dict[str, Any]]] = {
     "few tiles": (chain(80, 60, 50, 10), tiles(4, 60_000), {"steps": 30, "batch": 20}),
@@ -107,7 +107,7 @@ def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
         assert " ".join(itertools.chain(*knob.options)) in str(error)
 
 
-@pytest.mark.representative("dropping")
+@pytest.mark.representative("few tiles")
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_what_fits_comes_first(case: str) -> None:
     found = of(case).knobs
@@ -116,6 +116,7 @@ def test_what_fits_comes_first(case: str) -> None:
     assert short == sorted(short)
 
 
+@pytest.mark.representative("few tiles")
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_the_message_names_bytes_tile_layer_and_category(case: str) -> None:
     net, target, _ = CASES[case]

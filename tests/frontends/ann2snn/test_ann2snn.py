@@ -6,6 +6,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from onnx_files import F, File
 from relu_files import cnn, drawn, mlp, named, runtime
+from wide import examples
 
 import snnc
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Output, Population, Reduce, Scale
@@ -52,7 +53,7 @@ def twice(x):
 
 
 @given(seed=st.integers(0, 2**31), blocks=st.integers(0, 4), batch=st.sampled_from(["batch", 2]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_a_network_that_is_read_computes_what_the_file_does(tmp_path_factory, seed, blocks, batch):
     rng = np.random.default_rng(seed)
     path = cnn(rng, tmp_path_factory.mktemp("net") / "net.onnx", blocks, batch)
@@ -118,7 +119,7 @@ def test_several_inputs_slices_and_a_difference(tmp_path, rng):
 
 
 @given(current=st.floats(-2, 3, width=32), steps=st.integers(1, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 def test_a_neuron_rounds_its_constant_current_to_the_nearest_rate(current, steps):
     graph = Graph("one", steps)
     graph.add("x", Input((1,), "values", STATIC))
@@ -155,7 +156,7 @@ def bound(graph):
 
 
 @given(seed=st.integers(0, 2**31), hidden=st.lists(st.integers(1, 12), min_size=1, max_size=3), steps=st.sampled_from([3, 16, 100]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10, 30), deadline=None)
 def test_the_error_of_an_mlp_falls_with_one_over_the_steps(tmp_path_factory, seed, hidden, steps):
     rng = np.random.default_rng(seed)
     path = mlp(rng, tmp_path_factory.mktemp("net") / "net.onnx", (5, *hidden, 4))
@@ -170,7 +171,7 @@ def test_the_error_of_an_mlp_falls_with_one_over_the_steps(tmp_path_factory, see
 
 
 @given(seed=st.integers(0, 2**31), blocks=st.integers(0, 3))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(3, 6), deadline=None)
 def test_convolutions_poolings_and_residual_sums_converge(tmp_path_factory, seed, blocks):
     rng = np.random.default_rng(seed)
     path = cnn(rng, tmp_path_factory.mktemp("net") / "net.onnx", blocks, size=4)

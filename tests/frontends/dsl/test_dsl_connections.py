@@ -172,9 +172,9 @@ def test_density_and_fan_in_draw_connections():
 
 def test_a_sparse_connection_may_join_more_neurons_than_a_dense_one_could():
     net = snnc.Network()
-    net.connect(net.input(50_000), net.population(50_000, relay()), snnc.Sparse(fan_in=3, init=snnc.Constant(1.0)), name="w")
+    net.connect(net.input(500_000), net.population(5_000, relay()), snnc.Sparse(fan_in=3, init=snnc.Constant(1.0)), name="w")
     operation = net.graph().operation("w")
-    found = run(net, np.ones((1, 1, 50_000)))
+    found = run(net, np.ones((1, 1, 500_000)))
     assert (found == 3).all()
     with pytest.raises(TooLargeError, match="sparse weight with its zeros"):
         dense_weight(operation)

@@ -91,7 +91,7 @@ def networks(draw):
     return net
 
 
-@settings(max_examples=examples(15, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(networks())
 def test_any_network_gives_the_same_in_the_reference_in_onnx_runtime_and_in_pytorch(tmp_path_factory, net):
     random, file = np.random.default_rng(0), tmp_path_factory.mktemp("net") / "net.onnx"

@@ -94,6 +94,10 @@ def test_what_is_wrong_is_refused_with_its_code(name):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.representative(
+    *("hand_nir_delay", "hand_nir_nested", "hand_nir_recurrent", "nirtorch_torch_to_nir", "norse_nir_libox_readout"),
+    *("sj_nir_cubalif", "snntorch_nir_conv", "snntorch_nir_rleaky", "spyx_nir_rlif"),
+)
 @pytest.mark.parametrize("name", GOOD)
 def test_each_file_survives_being_written_again(name, tmp_path):
     dt = CASES[name]["dt"]

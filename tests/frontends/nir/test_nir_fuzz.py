@@ -25,7 +25,7 @@ def watched(tmp_path):
 
 
 def test_mutated_files_are_refused_or_read_right(tmp_path):
-    cases = examples(40, 80)
+    cases = examples(20, 80)
     count = fuzzing.fuzz("fuzz_nir", tmp_path, seed=0, cases=cases)
     assert not count.failures
     assert sum(count.tally.values()) == cases
@@ -99,6 +99,7 @@ def test_every_change_applies_to_some_file(tmp_path):
             raise AssertionError(name)
 
 
+@pytest.mark.wide
 def test_the_command_line_counts_cases(tmp_path):
     command = [sys.executable, "fuzz_nir.py", "--cases", "3", "--state", str(tmp_path / "s")]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300, check=False)

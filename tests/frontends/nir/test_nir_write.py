@@ -185,7 +185,7 @@ def networks(draw):
     return graph
 
 
-@settings(max_examples=examples(20, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(8, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graph=networks())
 def test_the_nodes_alone_make_the_same_network(graph, tmp_path):
     same(graph, again(graph, tmp_path))

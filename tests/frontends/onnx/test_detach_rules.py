@@ -80,6 +80,7 @@ def values(seed=0):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.representative("reset-Fed", "none-Fed", "all-Gated")
 @pytest.mark.parametrize("neuron", [Fed, Gated])
 @pytest.mark.parametrize("rule", CUTS)
 def test_a_rule_gives_the_gradient_of_a_module_that_detaches_so(tmp_path, neuron, rule):
@@ -99,7 +100,8 @@ def test_resets_are_detached_unless_asked_otherwise(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("cut", CUTS.values())
+@pytest.mark.representative("reset", "all")
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 def test_a_module_says_itself_what_it_detaches(cut):
     module = Fed(cut)
     graph = snnc.from_torch(module, torch.zeros(6, 1, INPUTS))

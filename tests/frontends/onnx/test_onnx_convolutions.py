@@ -125,6 +125,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.representative("*-over the whole sequence", "conv 2d-*", "max pooling-*")
 @pytest.mark.parametrize("form", ["unrolled", "over the whole sequence"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_mean_what_onnx_runtime_computes(name, form, tmp_path):
@@ -162,6 +163,7 @@ def spiking(f, steps, batch, residual):
     return spikes, mem
 
 
+@pytest.mark.representative("3-1-True", "6-2-False")
 @pytest.mark.parametrize(("steps", "batch", "residual"), list(itertools.product([3, 6], [1, 2], [False, True])))
 def test_spiking_networks(steps, batch, residual, tmp_path):
     f = File()

@@ -65,6 +65,58 @@ SCALED = {"sj14_ann2snn_converted_ts"}
 """Cases that scale the current of a neuron in an operator of its own, which becomes the neuron's gain."""
 
 
+ALIKE = [
+    "norse_li_readout_ts",
+    "norse_lifbox_dyn",
+    "norse_lifcell_dyn",
+    "norse_lifcell_dynbatch_ts",
+    "norse_lifcell_opset26_dyn",
+    "norse_lifcell_params_dyn",
+    "norse_lifcell_ts",
+    "norse_step_lifbox_dynbatch_ts",
+    "norse_step_lifcell_ts",
+    "sj14_conv_avg_s_ts",
+    "sj14_if_s_ts",
+    "sj14_lif_m_ts",
+    "sj14_lif_nodecay_hard_s_ts",
+    "sj14_lif_s_ts",
+    "sj14_step_lif_hard_ts",
+    "sj_conv_bn_max_m_dyn",
+    "sj_if_m_dyn",
+    "sj_if_s_dyn",
+    "sj_lif_dynbatch_m_dyn",
+    "sj_lif_m_opset26_dyn",
+    "sj_lif_nodecay_m_dyn",
+    "sj_plif_m_dyn",
+    "snntorch_conv_avg_ts",
+    "snntorch_conv_bn_dyn",
+    "snntorch_conv_bn_ts",
+    "snntorch_conv_max_dyn",
+    "snntorch_conv_poolfirst_ts",
+    "snntorch_conv_stride_ts",
+    "snntorch_leaky_dynbatch_dyn",
+    "snntorch_leaky_none_ts",
+    "snntorch_leaky_noopt_dyn",
+    "snntorch_leaky_sub_dyn",
+    "snntorch_leaky_sub_nodelay_ts",
+    "snntorch_leaky_sub_ts",
+    "snntorch_leaky_zero_dynbatch_ts",
+    "snntorch_readout_meanmem_dyn",
+    "snntorch_rleaky_all2all_dyn",
+    "snntorch_scan_leaky",
+    "snntorch_step_leaky2_dyn",
+    "snntorch_step_leaky_ts",
+    "snntorch_synaptic_sub_dyn",
+    "snntorch_synaptic_zero_dyn",
+]
+"""Cases that differ from others of the same framework only in sizes, constants, or the options of the export."""
+
+
+def cases(names):
+    """Parameters of a test: those in `ALIKE` are wide."""
+    return [pytest.param(name, marks=pytest.mark.wide) if name in ALIKE else name for name in names]
+
+
 def path_of(name):
     return CORPUS / next(f for f in ONNX[name]["files"] if f.endswith(".onnx"))
 
@@ -73,6 +125,7 @@ def test_the_lists_name_cases_and_the_corpus_is_whole():
     assert set(REFUSED) <= set(ONNX)
     assert len(CASES) == 189
     assert len(GOOD) == 112
+    assert set(ALIKE) <= set(GOOD)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -89,7 +142,7 @@ def test_a_tanh_between_layers_is_kept_exactly():
     np.testing.assert_array_equal(simulate(load(path), {"x": x})["spk"], wanted)
 
 
-@pytest.mark.parametrize("name", [n for n in GOOD if n != "bad_snn_tanh_dyn"])
+@pytest.mark.parametrize("name", cases([n for n in GOOD if n != "bad_snn_tanh_dyn"]))
 def test_the_stored_outputs_are_reproduced(name):
     graph, z = corpus_graph(path_of(name)), np.load(CORPUS / f"{name}.npz")
     for prefix in ("", "alt_"):
@@ -111,7 +164,7 @@ def check(found, wanted):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * max(1.0, np.abs(wanted).max()))
 
 
-@pytest.mark.parametrize("name", [n for n in GOOD if ONNX[n].get("recover", {}).get("neurons")])
+@pytest.mark.parametrize("name", cases([n for n in GOOD if ONNX[n].get("recover", {}).get("neurons")]))
 def test_the_neurons_are_recognised(name):
     populations = [p for _, p in corpus_graph(path_of(name)).of_type(Population)]
     facts = [recognise(p.model, p.parameters) for p in populations]
@@ -175,7 +228,7 @@ def near(found, wanted):
     return bool(np.allclose(found, wanted, rtol=2e-4, atol=1e-5))
 
 
-@pytest.mark.parametrize("name", [n for n in GOOD if n.startswith("snntorch") and n not in CUSTOM])
+@pytest.mark.parametrize("name", cases([n for n in GOOD if n.startswith("snntorch") and n not in CUSTOM]))
 def test_snntorch_neurons_keep_snntorch_states_and_detach_their_resets(name):
     states = {"LIF": 1, "IF": 1, "LI": 1, "CubaLIF": 2, "Alpha": 3}
     for _, population in corpus_graph(path_of(name)).of_type(Population):

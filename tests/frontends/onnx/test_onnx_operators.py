@@ -94,6 +94,7 @@ def feed():
     return {"x": np.random.default_rng(0).normal(0, 1, (T, B, N)).astype(F)}
 
 
+@pytest.mark.representative("*-initializers", "Clip-*", "Gemm-*", "Reshape-*")
 @pytest.mark.parametrize("initializers", [True, False], ids=["initializers", "Constant nodes"])
 @pytest.mark.parametrize("name", [*ELEMENTWISE, *LAYERS, *MOVES])
 def test_operators_mean_what_onnx_runtime_computes(name, initializers, tmp_path):

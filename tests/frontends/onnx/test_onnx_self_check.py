@@ -173,6 +173,6 @@ def test_outputs_with_an_axis_of_size_one_keep_it(axis, tmp_path):
 
 def test_mutated_files_are_refused_or_read_right(tmp_path):
     pytest.importorskip("onnxruntime")
-    tally, failures = fuzz(tmp_path, seed=0, cases=examples(40, 150), names=sources()[::3])
+    tally, failures = fuzz(tmp_path, seed=0, cases=examples(20, 150), names=sources()[::3])
     assert not failures
-    assert tally["imported, equal"] > 10
+    assert tally["imported, equal"] > 5

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from onnx_files import File, leaky
+from wide import examples
 
 import snnc
 from snnc.frontends.onnx.errors import StatePairError
@@ -113,7 +114,7 @@ def check(path, pairs, start):
 def test_states_are_paired_by_what_they_are_computed_from(tmp_path, make, count, misleading):
     orders = list(itertools.permutations(range(count)))
     rng = np.random.default_rng(count)
-    for trial in range(6):
+    for trial in range(examples(2, 6)):
         order_in, order_out = (orders[int(rng.integers(len(orders)))] for _ in range(2))
         names_in = [f"s{k}" for k in range(count)]
         shift = 1 if misleading else 0

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from simulate import simulate
+from wide import examples
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import BackendSession
@@ -171,7 +172,7 @@ def random_graphs(draw):
     return graph, random.integers(-8, 9, [*[3, 6][:: 1 if batch_axis == 0 else -1], 4]).astype(F) / 4
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10, 25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_graphs())
 def test_random_networks_run_in_onnx_runtime_as_in_the_reference(tmp_path, made):
     graph, x = made
@@ -238,7 +239,7 @@ def random_windows(draw):
     return Conv(eighths(random, (8, 4 // groups, *kernel)), None, stride, padding, dilation, groups), shape
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_windows())
 @example((Pool("max", (1, 2), (3, 2), ceil=True), (4, 5, 5)))
 @example((Pool("max", (1, 2), (4, 2), ((0, 0), (1, 1)), ceil=True), (4, 6, 6)))

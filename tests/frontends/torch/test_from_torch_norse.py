@@ -32,12 +32,14 @@ def cells(*hidden):
     return louder(norse.SequentialState(*layers, torch.nn.Linear(HIDDEN, CLASSES), norse.LICell()), 6.0)
 
 
+@pytest.mark.representative("LIFCell", "IAFCell", "LSNNCell")
 @pytest.mark.parametrize("kind", ["LIFCell", "LIFBoxCell", "IAFCell", "LIFAdExCell", "LIFExCell", "LIFRefracCell", "LSNNCell"])
 def test_cells_in_a_row(kind):
     _, written = goes_there_and_back(cells(getattr(norse, kind)()), stepwise)
     assert sorted(written) == ["0.bias", "0.weight", "2.bias", "2.weight"]
 
 
+@pytest.mark.representative("LIFRecurrentCell")
 @pytest.mark.parametrize("kind", ["LIFRecurrentCell", "LSNNRecurrentCell"])
 def test_recurrent_cells(kind):
     torch.manual_seed(1)

@@ -50,6 +50,7 @@ def test_learned_time_constants_go_back_through_their_sigmoid():
     assert net[1].w.item() != net[3].w.item() != 0
 
 
+@pytest.mark.representative("s")
 @pytest.mark.parametrize("mode", ["s", "m"])
 def test_convolutions_with_normalisation_pooling_and_dropout(mode):
     torch.manual_seed(1)
@@ -79,6 +80,7 @@ def test_convolutions_with_normalisation_pooling_and_dropout(mode):
         assert torch.equal(net.state_dict()[kept], before[kept])
 
 
+@pytest.mark.wide
 def test_normalisations_with_different_numbers_of_channels():
     torch.manual_seed(2)
     net = torch.nn.Sequential(
@@ -154,6 +156,7 @@ def test_functions_of_parameters_have_their_inverse(name):
     np.testing.assert_allclose(back(forward(x)), x, atol=1e-9)
 
 
+@pytest.mark.representative("IFNode-m", "ParametricLIFNode-s")
 @pytest.mark.parametrize("mode", ["s", "m"])
 @pytest.mark.parametrize("made", [neuron.IFNode, neuron.LIFNode, neuron.ParametricLIFNode, neuron.QIFNode, neuron.EIFNode])
 def test_neurons_are_exported_by_the_fast_exporter(made, mode, monkeypatch):

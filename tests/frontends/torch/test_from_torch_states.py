@@ -34,6 +34,7 @@ NEURONS = {
 }
 
 
+@pytest.mark.representative("leaky", "alpha")
 @pytest.mark.parametrize("name", NEURONS)
 def test_hidden_states_are_carried_on(name):
     goes_there_and_back(hidden(NEURONS[name](), snn.Leaky(beta=0.8, init_hidden=True, output=True)), run, learns=("0.weight", "2.weight"))
@@ -66,6 +67,7 @@ def normalised(**options):
     return louder(net, 5.0)
 
 
+@pytest.mark.representative("False")
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_folded_normalisation_is_taken_out_of_the_weights_again(bias):
     goes_there_and_back(normalised(bias=bias), run, learns=("0.weight", "1.bias"))

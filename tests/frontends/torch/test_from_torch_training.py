@@ -83,7 +83,7 @@ def tdbn(channels):
     return layer.ThresholdDependentBatchNorm2d(1.0, 0.3, channels)
 
 
-@pytest.mark.representative("reference-*")
+@pytest.mark.representative("reference-bn")
 @pytest.mark.parametrize("normed", [layer.BatchNorm2d, tdbn], ids=["bn", "tdbn"])
 @pytest.mark.parametrize("target", ["reference", "cpu"])
 def test_batch_normalisation_of_spikingjelly_trains_as_in_the_module(target, normed):
@@ -139,7 +139,7 @@ class Residual(torch.nn.Module):
         return self.out(self.head(self.join(self.block(shortcut), shortcut)))
 
 
-@pytest.mark.representative("add-reference", "iand-reference")
+@pytest.mark.representative("iand-reference")
 @pytest.mark.parametrize("target", ["reference", "cpu"])
 @pytest.mark.parametrize("join", [lambda a, s: a + s, lambda a, s: a * s, lambda a, s: (1.0 - a) * s], ids=["add", "and", "iand"])
 def test_residual_blocks_of_spikingjelly_train_as_in_the_module(join, target):
@@ -170,6 +170,7 @@ class Looping(torch.nn.Module):
         return torch.stack(found)
 
 
+@pytest.mark.representative("each step")
 @pytest.mark.parametrize("outside", [True, False], ids=["all steps", "each step"])
 def test_a_module_of_snntorch_trains_with_dropout_and_batch_normalisation(outside):
     x, y = data()

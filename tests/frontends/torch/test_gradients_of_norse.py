@@ -19,7 +19,7 @@ INPUTS, NEURONS = 3, 5
 FAST = {"tau_mem_inv": torch.tensor(300.0), "tau_syn_inv": torch.tensor(400.0), "v_th": torch.tensor(0.3)}
 EACH = ("lif", "lif_box", "lsnn", "lif_refrac", "lif_adex", "lif_adex_refrac", "lif_ex", "iaf", "izhikevich", "lif_mc", "lif_mc_refrac")
 FILTERS = ("leaky_integrator", "leaky_integrator_box")
-ALWAYS = {"LIF", "LIFRecurrent", "LSNNRecurrent", "LIFRefracCell", "LIFRefracRecurrentCell", "LIFBoxCell", "LICell", "IzhikevichCell"}
+ALWAYS = {"LSNNRecurrent", "LIFRefracRecurrentCell", "LIFBoxCell", "LICell", "IzhikevichCell"}
 ELSEWHERE = {"LILinearCell"}
 """Layers of weights that take no current of the same size; below."""
 

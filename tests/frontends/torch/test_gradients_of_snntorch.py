@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from autograd_oracle import assert_same_gradients
 from frameworks import framework, torch
+from wide import examples
 
 import snnc
 from snnc.compiler.ir.graph import Population
@@ -19,6 +20,8 @@ snn = framework("snntorch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 INPUTS, NEURONS = 3, 5
+STEPS = examples(4, 6)
+"""Steps of the exported example."""
 WIDE = 120
 """One in so many cases runs unless --wide is given; those below always do."""
 RESETS = [{"reset_mechanism": r} for r in ("subtract", "zero", "none")]
@@ -99,7 +102,9 @@ def values(shape=(INPUTS,)):
     return np.random.default_rng(0).normal(0.4, 1.2, (9, 2, *shape)).astype(np.float32)
 
 
-@pytest.mark.representative("*-arguments*", "Synaptic-106", "RLeaky-11", "RSynaptic-0")
+@pytest.mark.representative(
+    "RLeaky-arguments1-*", "Leaky-*", "Alpha-arguments*", "SLSTM-arguments7-*", "SConv2dLSTM-arguments*", "Synaptic-106", "RSynaptic-0"
+)
 @pytest.mark.parametrize(("name", "arguments", "shown"), cases())
 def test_a_neuron_has_the_gradients_of_its_own_autograd(name, arguments, shown):
     x = values((2, 4, 4)) if name == "SConv2dLSTM" else values()
@@ -109,7 +114,7 @@ def test_a_neuron_has_the_gradients_of_its_own_autograd(name, arguments, shown):
     except (RuntimeError, TypeError, ValueError) as error:
         pytest.skip(f"snnTorch itself does not run it: {error}")
     try:
-        graph = snnc.from_torch(net, torch.zeros(6, 1, *x.shape[2:]))
+        graph = snnc.from_torch(net, torch.zeros(STEPS, 1, *x.shape[2:]))
     except UnsupportedOperatorError as error:  # the neurons of a layer inhibit one another
         if not arguments.get("inhibition"):
             raise
@@ -124,7 +129,7 @@ def test_a_neuron_has_the_gradients_of_its_own_autograd(name, arguments, shown):
 
 
 def test_a_parameter_that_several_populations_hold_is_a_constant_which_is_said():
-    graph = snnc.from_torch(Net("Alpha", APART, "membrane"), torch.zeros(6, 1, INPUTS))
+    graph = snnc.from_torch(Net("Alpha", APART, "membrane"), torch.zeros(STEPS, 1, INPUTS))
     holding = [p for _, p in graph.of_type(Population) if "beta" in p.model.parameters]
     assert len(holding) > 1
     assert not any("beta" in p.learnable for p in holding)
@@ -134,12 +139,12 @@ def test_a_parameter_that_several_populations_hold_is_a_constant_which_is_said()
 def test_a_module_that_fails_on_the_example_is_quoted():
     net = Net("RSynaptic", {"alpha": 0.7, "beta": 0.9, "all_to_all": False, "reset_delay": False}, "spikes")
     with pytest.raises(TorchExportError, match=r"SNNC-E240: Net does not run on the example: RuntimeError: The size of tensor"):
-        snnc.from_torch(net, torch.zeros(6, 1, INPUTS))
+        snnc.from_torch(net, torch.zeros(STEPS, 1, INPUTS))
 
 
 def test_the_program_for_the_processor_has_the_same_gradients():
     net = Net("RLeaky", {"beta": 0.9, "all_to_all": False, "V": 0.5, "learn_threshold": True}, "membrane")
-    module = Module(snnc.from_torch(net, torch.zeros(6, 1, INPUTS)), surrogate="atan", input_gradients=True)
+    module = Module(snnc.from_torch(net, torch.zeros(STEPS, 1, INPUTS)), surrogate="atan", input_gradients=True)
     x, weights = values(), torch.from_numpy(np.random.default_rng(1).normal(size=(9, 2, NEURONS)).astype(np.float32))
     wanted, found = (torch.from_numpy(x).requires_grad_() for _ in range(2))
     (net(wanted) * weights).sum().backward()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from autograd_oracle import assert_same_gradients
 from frameworks import framework, torch
+from wide import examples
 
 import snnc
 from snnc.compiler.errors import SnncError
@@ -19,6 +20,8 @@ neuron, surrogate, functional, layer = (
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 INPUTS, NEURONS = 3, 5
+STEPS = examples(4, 6)
+"""Steps of the exported example."""
 WIDE = 50
 OPTIONS = {
     "v_reset": (0.0, None, -0.2),
@@ -98,6 +101,7 @@ def sequence():
     return np.random.default_rng(0).normal(0.4, 1.2, (9, 2, INPUTS)).astype(np.float32)
 
 
+@pytest.mark.representative("DSR*", "FewSpikeNode", "Outlier*", "HGNode", "NoisyCUBALIFNode", "NoisyNonSpikingIFNode", "ILCLIFNode")
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_neuron_over_all_steps_has_the_gradients_of_its_own_autograd_or_is_refused(name):
     options, refusal = WHOLE[name]
@@ -109,6 +113,7 @@ def test_a_neuron_over_all_steps_has_the_gradients_of_its_own_autograd_or_is_ref
         assert_same_gradients(net, snnc.from_torch(net, torch.zeros(9, 1, INPUTS)), run, sequence(), "atan")
 
 
+@pytest.mark.representative("NoisyCUBALIFNode")
 @pytest.mark.parametrize("name", sorted(QUIET))
 def test_a_noisy_neuron_without_its_noise_has_the_gradients_of_its_own_autograd(name):
     net = whole(name, WHOLE[name][0] | {"is_training": False})
@@ -121,6 +126,9 @@ def run(module, x):
     return torch.stack([module(step) for step in x]) if single else module(x)
 
 
+@pytest.mark.representative(
+    "LIFNode-options*", "ParametricLIFNode-13", "QIFNode-3", "KLIFNode-36", "TernaryLIFNode-29", "S*", "OTTTLIFNode-31"
+)
 @pytest.mark.parametrize(("name", "options"), cases())
 def test_a_neuron_has_the_gradients_of_its_own_autograd(name, options):
     kind = getattr(neuron, name)
@@ -138,7 +146,7 @@ def test_a_neuron_has_the_gradients_of_its_own_autograd(name, options):
     except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
         pytest.skip(f"SpikingJelly does not run it so: {error}")
     try:
-        graph = snnc.from_torch(net, torch.zeros(6, 1, INPUTS))
+        graph = snnc.from_torch(net, torch.zeros(STEPS, 1, INPUTS))
     except SnncError as error:
         if name in REFUSED:
             return

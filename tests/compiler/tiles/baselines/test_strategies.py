@@ -113,12 +113,13 @@ def test_the_graph_is_symmetric_and_weighs_what_flows() -> None:
     assert np.array_equal(dense, expected + expected.T)
 
 
-def test_graphs_stay_small_however_large_the_layers() -> None:
-    sizes = (20_000, 20_000, 20_000)
+def test_graphs_stay_small_however_large_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "MAX_EDGES", 100_000)
+    sizes = (5_000, 5_000, 5_000)
     flows = chain(sizes)
     runs = partition.make_runs(sizes, (1.0,) * 3, flows, tiles=23_552)
     assert len(partition.make_graph(runs, flows)[1]) <= 2 * partition.MAX_EDGES
-    assert int(runs.neurons.sum()) == 60_000
+    assert int(runs.neurons.sum()) == 15_000
 
 
 def test_metis_deals_every_neuron_once_with_either_form() -> None:
@@ -184,15 +185,17 @@ def test_baselines_are_priced_by_the_same_model() -> None:
 
 
 def test_the_same_baseline_twice_is_the_same_plan() -> None:
+    net = program({"x0": 50, "p0": 40, "p1": 30}, [Wire("x0", "p0"), Wire("p0", "p0", 1), Wire("p0", "p1")])
     for strategy in ("linear", "random", "greedy"):
-        first, second = (make_plan(w1(), load_target("gc200"), steps=5, batch=8, strategy=strategy) for _ in range(2))
+        first, second = (make_plan(net, machine(60), steps=5, batch=8, strategy=strategy) for _ in range(2))
         assert first == second
 
 
-@pytest.mark.parametrize("strategy", ["linear", "random", "greedy"])
-def test_snnc_is_faster_than_every_baseline_on_w1(strategy: str) -> None:
-    mine, theirs = (make_plan(w1(), load_target("gc200"), steps=20, batch=64, strategy=s, effort=0) for s in ("snnc", strategy))
-    assert mine.cycles < theirs.cycles
+def test_snnc_is_faster_than_every_baseline_on_w1() -> None:
+    plans = {
+        s: make_plan(w1(), load_target("gc200"), steps=20, batch=64, strategy=s, effort=0) for s in ("snnc", "linear", "random", "greedy")
+    }
+    assert all(plans["snnc"].cycles < plan.cycles for strategy, plan in plans.items() if strategy != "snnc")
 
 
 def test_a_baseline_that_does_not_fit_says_its_bytes() -> None:
@@ -203,7 +206,7 @@ def test_a_baseline_that_does_not_fit_says_its_bytes() -> None:
 
 def test_metis_alone_makes_a_plan() -> None:
     pytest.importorskip("pymetis")
-    plan = make_plan(w1(), load_target("gc200"), steps=5, batch=8, strategy="metis")
+    plan = make_plan(w1(), machine(60), steps=5, batch=8, strategy="metis")
     assert plan.strategy == "metis"
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexed_nets import sparse, sparse_recurrent
 from nets import join, linear
+from wide import examples
 
 from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, Sparse
@@ -95,7 +96,7 @@ def test_a_part_that_nothing_leads_to_is_refused():
         split(graph, Partition({"second": np.arange(12) % 2}))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(6, 20), deadline=None)
 @given(seed=st.integers(0, 1000), parts=st.integers(1, 5))
 def test_weights_of_the_parts_are_those_of_the_whole_and_find_their_way_back(seed, parts):
     random = np.random.default_rng(seed)

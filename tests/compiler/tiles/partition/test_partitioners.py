@@ -7,6 +7,7 @@ import pytest
 from hypergraphs import planted, scattered
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 from snnc.compiler.tiles.errors import PartitionerCrashError, PartitionerError
 from snnc.compiler.tiles.partition import partitioners as partitioners_module
@@ -31,7 +32,7 @@ def cut_by_hand(graph, part):
     return sum(rate * (len(parts) - 1) for rate, parts in zip(graph.rate.tolist(), nets, strict=True))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6, 15), deadline=None)
 @given(vertices=st.integers(4, 60), nets=st.integers(1, 50), parts=st.integers(2, 4), seed=st.integers(0, 10_000))
 def test_own_partitions_are_valid_balanced_and_repeatable(vertices, nets, parts, seed):
     is_valid_balanced_and_repeatable(OWN, vertices, nets, parts, seed)
@@ -55,6 +56,7 @@ def is_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
     np.testing.assert_array_equal(part, cutter(graph, parts, 0.05, seed))
 
 
+@pytest.mark.representative("4-0.9-4-0", "8-0.9-4-1", "8-0.75-8-0")
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("clusters", "inside", "parts"), [(4, 0.9, 4), (8, 0.9, 8), (8, 0.9, 4), (8, 0.75, 8)])
 def test_own_pass_finds_planted_clusters(clusters, inside, parts, seed):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 from snnc.compiler.tiles.blocks.grouping import Cut
 from snnc.compiler.tiles.memo import Memo
@@ -35,7 +36,7 @@ LAYERS = st.lists(st.tuples(st.integers(1, 9), st.tuples(st.integers(1, 40), st.
 
 
 @given(LAYERS, st.integers(4, 30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 def test_the_sum_of_parts_never_grows_and_the_tiles_suffice(layers, tiles):
     options = [tuple(choice(neurons, r, slopes) for r in (1, 2)) for neurons, slopes in layers]
     start = [Allocation(some[0], 1) for some in options]

@@ -58,6 +58,7 @@ def search(request_of) -> Search:
     return _searches(request_of, "snnc", None)[0]
 
 
+@pytest.mark.usefixtures("short_local_search")
 def test_a_full_plan_after_a_quick_look_is_the_plan_without_one(program):
     estimates = QuickEstimates()
     quick = make_plan(program, TARGET, steps=STEPS, batch=BATCH, quick=True, estimates=estimates)
