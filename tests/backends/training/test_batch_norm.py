@@ -137,6 +137,7 @@ def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
         np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.wide
 def test_a_machine_runs_with_running_statistics():
     x, _ = data()
     net = network()
@@ -160,16 +161,22 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-@pytest.mark.parametrize("frozen", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*"])
+BOTH = "input_to_lif*,lif_to_lif2_batchnorm.*"
+"""Of two normalisations one has no gradient to pass on; the other passes it, and neither changes its gain or its bias."""
+
+
+@pytest.mark.representative("reference-*", f"cpu-{BOTH}", f"gc200-{BOTH}")
+@pytest.mark.parametrize("patterns", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*", BOTH])
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
-def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
+def test_gain_and_bias_may_be_frozen(target, patterns, monkeypatch):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
     x, y = data()
-    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=(snnc.Group(frozen, frozen=True),))}
+    frozen = patterns.split(",")
+    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=tuple(snnc.Group(pattern, frozen=True) for pattern in frozen))}
     with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **options) as session:
         theirs = Theirs(session.state_dict())
         for name, ours in PLACES.items():
-            theirs.get_parameter(name).requires_grad_(not fnmatch(ours, frozen))
+            theirs.get_parameter(name).requires_grad_(not any(fnmatch(ours, pattern) for pattern in frozen))
         optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
         for _ in range(3):
             optimizer.zero_grad()
@@ -201,7 +208,7 @@ def trained(target, optimizer, *, norm=NORM, updates=3, loss=TRAINING["loss"], *
 SCALED = {"one part": {}, "two parts": {"accumulate": 2}, "each step": {"norm": NORM_OF_STEPS}}
 
 
-@pytest.mark.representative("reference-*", "cpu-one part")
+@pytest.mark.representative("reference-one part", "reference-two parts")
 @pytest.mark.parametrize("case", SCALED)
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
 def test_a_scaled_loss_changes_no_update(target, case, monkeypatch):
@@ -316,6 +323,7 @@ def test_a_machine_trains_a_network_in_parts(norm):
         np.testing.assert_allclose(found[1][name], value, atol=1e-5, rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.representative("cpu")
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_small_batch_after_a_large_one_trains_as_on_the_reference(target, monkeypatch):
     """The vectors of the last layers are longer than its neurons; what lies in the rest must not count."""

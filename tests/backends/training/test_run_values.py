@@ -62,7 +62,7 @@ OPENED = {
 }
 
 
-@pytest.mark.representative("reference-*", "cpu-*-ends0", "cuda-*-ends0")
+@pytest.mark.representative("reference-*", "cpu-*-ends0")
 @pytest.mark.parametrize(("widest", "ends"), [((-3.0, math.inf), (-0.2,)), ((-100.0, math.inf), (-0.3,)), ((-2.0, 1.5), (-0.4, 0.1))])
 @pytest.mark.parametrize("target", OPENED)
 def test_a_narrower_window_of_a_session_gives_the_gradients_of_one_that_was_compiled(target, widest, ends):
