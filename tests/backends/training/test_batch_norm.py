@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frameworks import torch
 from normalised_nets import BATCH, CLASSES, NORM, NORM_OF_STEPS, PLACES, STEPS, Theirs, data, network
+from wide import examples
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -14,7 +15,7 @@ from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
 
-UPDATES = 6
+UPDATES = examples(3, 6)
 TRAINING = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.5", "surrogate": "fast_sigmoid"}
 
 
