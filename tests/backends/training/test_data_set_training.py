@@ -75,7 +75,7 @@ def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, targ
     assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]
 
 
-@pytest.mark.representative("3-reference-*", "7-cpu-data set", "14-gc200-iterable")
+@pytest.mark.representative("3-reference-*", "7-cpu-data set")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 @pytest.mark.parametrize("at", [3, 7, 14])

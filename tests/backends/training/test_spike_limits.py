@@ -133,7 +133,7 @@ def test_a_capacity_as_wide_as_its_source_drops_nothing(window):
             np.testing.assert_array_equal(gradient, results[0][1][name])
 
 
-@pytest.mark.representative("recurrent-lowest", "convolutional-random")
+@pytest.mark.representative("recurrent-*")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
 def test_a_program_for_the_processor_returns_no_gradient_to_dropped_spikes_of_a_window(name, policy):

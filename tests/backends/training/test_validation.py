@@ -41,7 +41,7 @@ def test_the_validation_is_the_loss_and_the_accuracy_of_the_weights_after_each_e
         assert found.metrics["top_2"] >= found.accuracy
 
 
-@pytest.mark.representative("reference", "cpu", "gc200")
+@pytest.mark.representative("reference", "cpu")
 @pytest.mark.parametrize("target", TARGETS)
 def test_validation_changes_no_bit_of_the_training(target):
     with compiled(target) as plain, compiled(target) as watched:
