@@ -20,7 +20,7 @@ from snnc.compiler.tiles import make_plan  # noqa: E402
 
 STEPS, BATCH = 7, 4
 WHOLE = ("mse_last_membrane:targets=values,lengths,classes=2", "ce_membrane:targets=step_classes,classes=4", composed_losses.SUMS[0])
-"""Losses that the whole package trains with; one of them always."""
+"""Losses that the whole package trains with; another one is that of test_input_gradients.py."""
 TEMPLATES = source_templates()
 EQUATIONS = (
     "equation[sigmoid(x) * max(x, y) + min(exp(x), 2) + ge(x, y) * tanh(x)]:statistic=steps,targets=step_values",
@@ -56,7 +56,7 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
         np.testing.assert_allclose(module["scores_of"](theirs.detach()).numpy(), scores, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.representative("mse_last_membrane:targets=values,lengths,classes=2")
+@pytest.mark.wide
 @pytest.mark.parametrize("text", WHOLE)
 def test_two_updates_are_those_of_the_reference(tmp_path, text):
     case = made(tmp_path / "package", text)
