@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import waiting  # noqa: F401 - before any import of NumPy
-from host_flags import FLAGS
+from host_flags import FLAGS, PROJECT_LEVEL
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
@@ -88,6 +88,7 @@ def _one_level(request):
         if not request.config.getoption("--wide"):
             patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
             patch.setattr(cpu_build, "PROJECT_LEVEL", "-O0")
+            patch.setenv(PROJECT_LEVEL, cpu_build.PROJECT_LEVEL)
             patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
             patch.setenv(FLAGS, " ".join(cuda_build.HOST_FLAGS))
         yield

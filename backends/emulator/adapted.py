@@ -8,19 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from snnc.backends.emulator.refused import ABOUT_ASSEMBLY, UNKNOWN_BUILTIN, without_refused
-from snnc.backends.emulator.sources import in_declared_order
+from snnc.backends.emulator.sources import ALL_CLASSES, HALF_CLASSES, KEEP_COMPUTE, in_declared_order
 from snnc.backends.toolchain.compilers import run_compiler
 from snnc.compiler.errors import BuildError
 
-KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
-"""Flag that keeps the method ``compute`` of every vertex in the library, although nothing in the file calls it."""
 NAMED_ELEMENTS = re.compile(
     r"request for member .[xyzw]. in |illegal vector component|member reference base type"
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
-HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Flags that define vectors of halves, or all vectors, as classes. GCC compiles classes of halves to faster code than its own vectors."""
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )

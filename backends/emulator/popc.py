@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snnc.backends.emulator.adapted import HALF_CLASSES, KEEP_COMPUTE, compile_adapted
-from snnc.backends.emulator.sources import EMULATOR, portable_copy, without_comments
+from snnc.backends.emulator.sources import EMULATOR, HALF_CLASSES, KEEP_COMPUTE, portable_copy, without_comments
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import (
     common_flags,
@@ -252,6 +251,8 @@ def _table_writers() -> bytes:
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
+    from snnc.backends.emulator.adapted import compile_adapted  # not needed if the cache has the table
+
     output, object_file = folder / LIBRARY, folder / OBJECT
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
     debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information

@@ -11,6 +11,10 @@ from pathlib import Path
 
 EMULATOR = Path(__file__).resolve().parent
 """Folder of the emulator: its headers, sources and scripts."""
+KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
+"""Flag that keeps the method ``compute`` of every vertex in the library, although nothing in the file calls it."""
+HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
+"""Flags that define vectors of halves, or all vectors, as classes. GCC compiles classes of halves to faster code than its own vectors."""
 TARGET_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
 EXT_VECTOR = re.compile(
     r"typedef\s+([\w ]+?)\s+(\w+)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import shlex
@@ -59,9 +58,11 @@ def cuda_compiler() -> list[str] | None:
 
 def _nvcc_of_the_wheel() -> list[str]:
     """Return the path of nvcc in the wheel that ``pip install 'snnc[cuda]'`` installs, if any; it is not on the PATH."""
+    from importlib import metadata  # takes as long as starting Python; popc does not need it
+
     try:
-        files = importlib.metadata.files(NVCC_WHEEL) or []
-    except importlib.metadata.PackageNotFoundError:
+        files = metadata.files(NVCC_WHEEL) or []
+    except metadata.PackageNotFoundError:
         return []
     return [str(file.locate()) for file in files if file.parts[-2:] == ("bin", "nvcc")]
 

@@ -105,6 +105,7 @@ def test_the_poplar_program_shows_declared_states(program, tmp_path):
     engine.close()
 
 
+@pytest.mark.wide
 def test_the_poptorch_operation_shows_declared_states(program, tmp_path):
     plan = make_plan(program, machine(4), steps=STEPS, batch=BATCH)
     folder = emit_poptorch(program, plan, tmp_path / "project")

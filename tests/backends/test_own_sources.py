@@ -21,6 +21,7 @@ INSTANTIATED = {"cpu": 30, "cuda": 200}
 
 
 @pytest.mark.skipif(shutil.which("nm") is None or is_clang(compiler()), reason="other compilers instantiate other functions")
+@pytest.mark.representative("cpu")
 @pytest.mark.parametrize(("target", "emit"), [("cpu", emit_cpu), ("cuda", emit_cuda)], ids=["cpu", "cuda"])
 def test_a_network_instantiates_little_from_headers_and_compiles_without_a_warning(target, emit, tmp_path):
     program = lower(learnable(np.random.default_rng(3)), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))

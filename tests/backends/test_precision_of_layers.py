@@ -57,7 +57,10 @@ def sources(folder):
     return {f.name: f.read_bytes() for f in folder.iterdir() if f.suffix in (".cpp", ".hpp", ".cu", ".cuh")}
 
 
-@pytest.mark.representative("*-cuda", "dense-cpu", "sparse, recurrent-cpu", "convolutions-cpu", "pooling-cpu", "maxima-cpu", "lstm-cpu")
+@pytest.mark.representative(
+    *("dense-*", "one to one-cuda", "sparse, recurrent-cuda", "convolutions-cpu", "pooling-cuda", "shapes-cuda", "maxima-*"),
+    *("moving threshold-cpu", "lstm-cuda"),
+)
 @pytest.mark.parametrize("target", EMIT)
 @pytest.mark.parametrize("name", NETS)
 def test_training_in_16_bits_changes_the_program_or_is_refused(tmp_path, name, target):

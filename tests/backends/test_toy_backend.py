@@ -14,17 +14,24 @@ def place(added, tmp_path_factory):
     return extended(tmp_path_factory.mktemp("toy"), added.files)
 
 
+@pytest.fixture(scope="module")
+def said(added, place):
+    """What the code of the page, the commands and a wrong name print; one process runs all."""
+    return tried(place, "\nprint('---')\n".join((added.tried, COMMANDS, MISSPELT))).split("---\n")
+
+
 def test_it_touches_one_new_file_and_the_registry(added):
     assert set(added.files) == {"backends/script.py", "backends/registry.py"}
 
 
-def test_it_agrees_with_the_reference_and_refuses_what_it_does_not_take(added, place):
-    said = tried(place, added.tried).splitlines()
-    assert [line.split(":")[0] for line in said] == ["SNNC-E499", "SNNC-E552"]
-    assert "a loss" in said[0]
-    assert said[1].startswith("SNNC-E552: threads = 2 is for the targets cpu, not for 'script'")
+def test_it_agrees_with_the_reference_and_refuses_what_it_does_not_take(said):
+    refused = said[0].splitlines()
+    assert [line.split(":")[0] for line in refused] == ["SNNC-E499", "SNNC-E552"]
+    assert "a loss" in refused[0]
+    assert refused[1].startswith("SNNC-E552: threads = 2 is for the targets cpu, not for 'script'")
 
 
+@pytest.mark.usefixtures("said")
 def test_its_script_runs_without_snnc(place):
     code = "import sys, numpy as np, runpy; run = runpy.run_path('project/forward.py')['forward']; w = np.load('project/weights.npz'); "
     code += "print(run(w, {'x0': np.ones((7, 2, 6), np.float32)})['y0'].shape, 'snnc' in sys.modules)"
@@ -43,14 +50,19 @@ print("supports", *(name for name in RULES if support_of(name, backend_of("scrip
 """
 
 
-def test_commands_know_it(place):
-    said = tried(place, COMMANDS)
-    assert "script     a NumPy script" in said
-    assert "largest difference from the reference: 0" in said
-    assert said.splitlines()[-1] == "supports batch steps loss dt detach input_kind"
+def test_commands_know_it(said):
+    assert "script     a NumPy script" in said[1]
+    assert "largest difference from the reference: 0" in said[1]
+    assert said[1].splitlines()[-1] == "supports batch steps loss dt detach input_kind"
 
 
-def test_a_name_that_is_nearly_its_own_is_understood(place):
-    code = "import snnc\ntry:\n    snnc.compile(snnc.Sequential(4, snnc.Dense(3), snnc.LI()), 'scrip', steps=3)\n"
-    code += "except snnc.SnncError as error:\n    print(error)"
-    assert "Did you mean 'script'?" in tried(place, code)
+MISSPELT = """
+try:
+    snnc.compile(snnc.Sequential(4, snnc.Dense(3), snnc.LI()), "scrip", steps=3)
+except snnc.SnncError as error:
+    print(error)
+"""
+
+
+def test_a_name_that_is_nearly_its_own_is_understood(said):
+    assert "Did you mean 'script'?" in said[2]

@@ -1,5 +1,9 @@
 // Custom operations as the PopART user guide writes them, some of them wrong; and what views.hpp makes of an order.
+#include "program.hpp"
 #include "views.hpp"
+
+#pragma GCC diagnostic error "-Wall"
+#pragma GCC diagnostic error "-Wextra"
 
 #include <popart/op.hpp>
 #include <popart/opmanager.hpp>

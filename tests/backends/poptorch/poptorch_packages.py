@@ -4,14 +4,15 @@ import importlib
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import poplar_projects
+from nets import join, linear
 from poplar_projects import machine, several_inputs
-from windowed_nets import deep, tangled
+from windowed_nets import deep
 
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.operation import PopartOperation
@@ -26,12 +27,20 @@ from snnc.compiler.tiles import make_plan, request_search
 from snnc.emulated_poptorch import install
 
 STEPS, BATCH = 12, 5
+WIDTHS = (20, 33)
+"""Of the hidden layers of chains, which have two: every population lengthens the compilation of the operation."""
 GROUPED = SGD(1e-2, 0.5, weight_decay=0.1, groups=(Group("*.bias", weight_decay=0.0), Group("*", lr=0.5)))
 CASES = {
     # Values, ids and a static input, further windows, one-to-one links, delays, an output that comes late.
     "several inputs": (several_inputs, Adam(1e-2), machine(3), {}, {"capacity": 1}),
     # Inputs as bits, populations in replicas, gradients that come back in windows.
-    "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
+    "windows": (
+        partial(deep, widths=WIDTHS),
+        SGD(1e-2, 0.9),
+        machine(100),
+        {"gradient_window": (-0.3, np.inf)},
+        {"gradients": "windowed", "quick": True},
+    ),
     # A past, deltas and states of half numbers.
     "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history", "deltas", "states")}, {"batch": 6}),
     # Rows of weights that are packed before they go to their sources.
@@ -40,7 +49,16 @@ CASES = {
     "hostile": (poplar_projects.hostile, None, machine(4), {"half": ("states",)}, {}),
 }
 
-SEVERAL = {"two IPUs": (tangled, Adam(1e-2), machine(40, 2), {}, {"chips": 2, "quick": True})}
+
+def looped(random):
+    """A chain whose second layer reads the first one's spikes and is read by it, with frozen weights past it."""
+    graph = deep(random, widths=WIDTHS)
+    join(graph, "back", linear(random, 20, 33), "h1", "h0", delay=1)
+    join(graph, "late", linear(random, 4, 20, learnable=False), "h0", "readout", delay=2)
+    return graph
+
+
+SEVERAL = {"two IPUs": (looped, Adam(1e-2), machine(40, 2), {}, {"chips": 2, "quick": True})}
 """Those that take the tiles of several IPUs."""
 
 

@@ -8,9 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from module_nets import B, Same, T, close, network  # noqa: E402  # torch is an extra
+from composed_losses import targets_of  # noqa: E402  # torch is an extra
+from module_nets import B, Same, T, close, network  # noqa: E402
 from poptorch_packages import imported  # noqa: E402
 
+from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
 from snnc.driver.compiling import compile_to_folder  # noqa: E402
 from snnc.driver.loading import as_graph  # noqa: E402
 from snnc.options.compile_options import options  # noqa: E402
@@ -23,12 +25,19 @@ def target(tmp_path_factory):
     return f"poptorch:{path}"
 
 
-def compiled(target, folder, **more):
-    kind = more.pop("input_kind", None)
-    chosen = options(
-        target, steps=T, batch=B, loss="ce_mean_membrane", optimizer="sgd:0.1", surrogate="fast_sigmoid:25", input_gradients=True, **more
-    )
-    return SimpleNamespace(folder=folder, plan=compile_to_folder(as_graph(network(), input_kind=kind), chosen, folder).plan)
+COMPOSED = "mse_last_membrane:targets=values,lengths"
+"""The loss of the packages, although most tests use their own."""
+
+
+def compiled(target, folder, input_kind=None):
+    chosen = options(target, steps=T, batch=B, loss=COMPOSED, optimizer="sgd:0.1", surrogate="fast_sigmoid:25", input_gradients=True)
+    made = compile_to_folder(as_graph(network(), input_kind=input_kind), chosen, folder)
+    return SimpleNamespace(folder=folder, plan=made.plan, program=made.program)
+
+
+@pytest.fixture(scope="module")
+def case(target, tmp_path_factory):
+    return compiled(target, tmp_path_factory.mktemp("values") / "package")
 
 
 def parameters(found, module):
@@ -37,10 +46,9 @@ def parameters(found, module):
     return {names[name]: value for name, value in module.named_parameters()}
 
 
-def test_layers_before_the_network_learn_as_in_pytorch(target, tmp_path):
+def test_layers_before_the_network_learn_as_in_pytorch(case):
     torch.manual_seed(0)
     before, x = torch.nn.Linear(6, 6), torch.randn(B, T, 6) * 2
-    case = compiled(target, tmp_path / "package")
     with imported(case, "spiking_network") as [found]:
         import poptorch
 
@@ -80,6 +88,28 @@ def test_layers_before_the_network_learn_as_in_pytorch(target, tmp_path):
     np.testing.assert_allclose(losses, wanted, rtol=1e-3)
     assert wanted[-1] < wanted[0]
     close(model.before.weight.detach(), before.weight.detach())
+
+
+def test_updates_with_a_composed_loss_are_those_of_the_reference(case):
+    reference, random = ReferenceEngine(case.program), np.random.default_rng(0)
+    with imported(case, "spiking_network", "train") as [network, script]:
+        import poptorch
+
+        model = network.TrainedNetwork()
+        learned = dict(model.network.named_parameters())
+        others = {name: p.value for name, p in case.program.parameters.items() if name not in learned}
+        trained = poptorch.trainingModel(model, poptorch.Options(), script.optimizer_of(model.network))
+        for _ in range(2):
+            x, targets = random.normal(size=(T, B, 6)).astype(np.float32), targets_of(case.program, random, T, B)
+            _, loss = trained(torch.from_numpy(x.swapaxes(0, 1).copy()), torch.from_numpy(targets))
+            assert float(loss) == pytest.approx(reference.train_batch({"x0": x}, targets, 0.1), rel=1e-5, abs=1e-6)
+            reference.set_parameters(others)  # the gain of the input, through which its gradient is found
+        found = {n: p.detach().numpy() for n, p in model.network.named_parameters()}
+    assert len(found) == 4
+    for name, value in found.items():
+        wanted, before = reference.get_parameters()[name], case.program.parameters[name].value
+        assert np.abs(wanted - before).max() > 1e-3, name
+        np.testing.assert_allclose(value.reshape(wanted.shape), wanted, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.wide

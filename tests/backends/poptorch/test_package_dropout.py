@@ -65,6 +65,7 @@ def assert_same(module, labels, session, atol=1e-5):
             np.testing.assert_allclose(found.detach().numpy().reshape(value.shape), value, rtol=1e-4, atol=atol, err_msg=label)
 
 
+@pytest.mark.representative("float32")
 @pytest.mark.parametrize("name", CASES)
 def test_losses_and_updates_are_those_of_the_reference(name):
     modules = "spiking_network", "spiking_network.masks", "train"
@@ -98,6 +99,7 @@ def test_masks_are_those_of_all_targets_bit_for_bit():
             assert torch.equal(one, torch.cat(parts)), "device iterations are consecutive updates"
 
 
+@pytest.mark.representative("{'replicas': 2}", "{'iterations': 2, 'accumulation': 2}")
 @pytest.mark.parametrize("chosen", [{"accumulation": 3}, {"replicas": 2}, {"iterations": 2, "accumulation": 2}], ids=str)
 def test_samples_of_an_update_have_the_masks_of_one_large_batch(chosen):
     iterations, samples = chosen.get("iterations", 1), BATCH * chosen.get("accumulation", 1) * chosen.get("replicas", 1)

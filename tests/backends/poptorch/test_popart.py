@@ -1,6 +1,8 @@
 """The substitute for PopART runs operations written as in its user guide, and refuses invalid ones; permutations become few views."""
 
 import ctypes
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from poptorch_packages import package
 
-from snnc.backends.emulator.build import compile_program
-from snnc.backends.poptorch.build import include_dir, popart_library
+from snnc.backends.emulator.projects import build_project
+from snnc.backends.poptorch.build import OPERATION_FLAGS, SOURCES, include_dir, popart_library
 from snnc.backends.poptorch.errors import PopArtError
 from snnc.backends.poptorch.popart import GradientInput, load_operation, open_operation
 
@@ -19,13 +21,12 @@ NOWHERE = 0xFFFFFFFF
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    output = tmp_path_factory.mktemp("popart") / "libcase.so"
-    runtime = popart_library()
-    flags = ["-O0", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", f"-I{package('hostile').folder}"]
-    link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
-    folder = package("hostile").folder
-    sources = [Path(__file__).with_name("popart_case.cpp"), folder / "layout.cpp", folder / "populations.cpp"]
-    compile_program(sources, output, shared=True, flags=flags, libraries=link)
+    """The operations of popart_case.cpp, compiled like that of a package, with the precompiled headers and objects of all packages."""
+    folder, runtime = tmp_path_factory.mktemp("popart"), popart_library()
+    shutil.copytree(package("hostile").folder, folder, dirs_exist_ok=True)
+    shutil.copy(Path(__file__).with_name("popart_case.cpp"), folder)
+    flags, link = (*OPERATION_FLAGS, f"-I{include_dir()}"), (str(runtime), f"-Wl,-rpath,{runtime.parent}")
+    output = build_project(folder, replace(SOURCES, own="popart_case.cpp"), "libcase.so", "-O0", flags, link)
     load_operation(output)
     return ctypes.CDLL(str(output))
 

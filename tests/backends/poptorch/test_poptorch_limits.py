@@ -33,6 +33,7 @@ def folder(tmp_path_factory):
     return made / "package"
 
 
+@pytest.mark.representative("random")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 def test_the_script_of_a_package_trains_with_the_published_schedule_as_the_reference_does(folder, tmp_path, policy, capsys):
     with snnc.compile(network(), "reference", drop=policy, seed=3, **LIMITED) as session:

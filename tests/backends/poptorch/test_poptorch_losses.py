@@ -20,7 +20,8 @@ from snnc.compiler.tiles import make_plan  # noqa: E402
 
 STEPS, BATCH = 7, 4
 WHOLE = ("mse_last_membrane:targets=values,lengths,classes=2", "ce_membrane:targets=step_classes,classes=4", composed_losses.SUMS[0])
-"""Losses that the whole package trains with; one of them always."""
+"""Losses that the whole package trains with; another one is that of test_input_gradients.py."""
+TEMPLATES = source_templates()
 EQUATIONS = (
     "equation[sigmoid(x) * max(x, y) + min(exp(x), 2) + ge(x, y) * tanh(x)]:statistic=steps,targets=step_values",
     "equation[sqrt(1 + x*x) * cos(x - y) + sign(x) * log(2 + sin(x)) + erf(x)]:statistic=last,targets=values",
@@ -39,7 +40,7 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
     program = composed_losses.program_of(text, steps=STEPS)
     loss, module = program.loss, {}
     context = composed_context(loss, STEPS) if isinstance(loss, Composed) else {"steps": STEPS, **asdict(loss)}
-    exec(source_of(source_templates(), f"poptorch/package/loss_{loss.name}.py", {"loss": context}), module)
+    exec(source_of(TEMPLATES, f"poptorch/package/loss_{loss.name}.py", {"loss": context}), module)
     random = np.random.default_rng(4)
     (width,) = next(o.shape for o in program.outputs if o.id == program.loss_output)
     for values in (random.normal(size=(STEPS, BATCH, width)), random.random((STEPS, BATCH, width)) < 0.3):
@@ -55,7 +56,7 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
         np.testing.assert_allclose(module["scores_of"](theirs.detach()).numpy(), scores, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.representative("mse_last_membrane:targets=values,lengths,classes=2")
+@pytest.mark.wide
 @pytest.mark.parametrize("text", WHOLE)
 def test_two_updates_are_those_of_the_reference(tmp_path, text):
     case = made(tmp_path / "package", text)

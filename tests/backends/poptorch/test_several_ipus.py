@@ -70,7 +70,7 @@ def test_the_script_trains_in_sharded_execution_and_refuses_a_pipeline():
 @pytest.mark.parametrize(("chips", "trains", "why"), [(3, True, "1, 2, 4"), (2, False, "inference")])
 def test_what_poptorch_cannot_place_is_refused(chips, trains, why):
     loss = {"loss": parse_loss("ce_mean_membrane"), "loss_output": "y", "optimizer": SGD(0.1)} if trains else {}
-    program = lower(deep(np.random.default_rng(3)), steps=STEPS, **loss)
+    program = lower(deep(np.random.default_rng(3), widths=(20,)), steps=STEPS, **loss)
     plan = make_plan(program, machine(40, chips), steps=STEPS, batch=BATCH, chips=chips, quick=True)
     with pytest.raises(UnsupportedOnPopTorchError, match=why):
         render(PopartOperation(program, plan))

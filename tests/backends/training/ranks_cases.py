@@ -73,6 +73,8 @@ NORMALISED = {
     "normalised in parts": Case(normalised, SGD(1e-2, 0.9), fit={"accumulate": 2, "batch": 7}),
 }
 """Cases of networks with batch normalisation."""
+ALWAYS = ("scaled and normalised",)
+"""Those of them that do not need ``--wide``."""
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frameworks import torch
 from normalised_nets import BATCH, CLASSES, NORM, NORM_OF_STEPS, PLACES, STEPS, Theirs, data, network
+from wide import examples
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -14,7 +15,7 @@ from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
 
-UPDATES = 6
+UPDATES = examples(3, 6)
 TRAINING = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.5", "surrogate": "fast_sigmoid"}
 
 
@@ -137,6 +138,7 @@ def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
         np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.wide
 def test_a_machine_runs_with_running_statistics():
     x, _ = data()
     net = network()
@@ -160,16 +162,22 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-@pytest.mark.parametrize("frozen", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*"])
+BOTH = "input_to_lif*,lif_to_lif2_batchnorm.*"
+"""Of two normalisations one has no gradient to pass on; the other passes it, and neither changes its gain or its bias."""
+
+
+@pytest.mark.representative("reference-*", f"cpu-{BOTH}", f"gc200-{BOTH}")
+@pytest.mark.parametrize("patterns", ["*batchnorm.weight", "lif_to_lif2_batchnorm.*", "input_to_lif*", BOTH])
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
-def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
+def test_gain_and_bias_may_be_frozen(target, patterns, monkeypatch):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
     x, y = data()
-    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=(snnc.Group(frozen, frozen=True),))}
+    frozen = patterns.split(",")
+    options = {**TRAINING, "optimizer": snnc.SGD(0.5, groups=tuple(snnc.Group(pattern, frozen=True) for pattern in frozen))}
     with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **options) as session:
         theirs = Theirs(session.state_dict())
         for name, ours in PLACES.items():
-            theirs.get_parameter(name).requires_grad_(not fnmatch(ours, frozen))
+            theirs.get_parameter(name).requires_grad_(not any(fnmatch(ours, pattern) for pattern in frozen))
         optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
         for _ in range(3):
             optimizer.zero_grad()
@@ -177,9 +185,12 @@ def test_gain_and_bias_may_be_frozen(target, frozen, monkeypatch):
             optimizer.step()
         session.fit(x, y, epochs=3, batch=BATCH, shuffle=False)
         found = session.state_dict()
+        outputs = session.run(x.swapaxes(0, 1))["output"]
     for name, ours in PLACES.items():
         wanted = theirs.state_dict()[name].numpy()
         np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-4, rtol=1e-4, err_msg=name)
+    wanted = theirs.eval()(torch.tensor(x.swapaxes(0, 1).copy())).detach().numpy()
+    np.testing.assert_allclose(outputs.mean(axis=0), wanted, atol=1e-4, err_msg="with the running statistics")
 
 
 def test_modules_on_machines_are_refused():
@@ -201,7 +212,7 @@ def trained(target, optimizer, *, norm=NORM, updates=3, loss=TRAINING["loss"], *
 SCALED = {"one part": {}, "two parts": {"accumulate": 2}, "each step": {"norm": NORM_OF_STEPS}}
 
 
-@pytest.mark.representative("reference-*", "cpu-one part")
+@pytest.mark.representative("reference-one part", "reference-two parts")
 @pytest.mark.parametrize("case", SCALED)
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
 def test_a_scaled_loss_changes_no_update(target, case, monkeypatch):
@@ -217,7 +228,7 @@ def test_a_scaled_loss_changes_no_update(target, case, monkeypatch):
         np.testing.assert_allclose(scaled[1][name], value, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.representative("reference", "cpu")
+@pytest.mark.representative("reference")
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda", "gc200"])
 def test_updates_whose_scaled_gradients_overflow_are_skipped(target, monkeypatch):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
@@ -238,7 +249,8 @@ def test_numbers_out_of_range_are_refused(given):
         net.connect(net.input(4), net.population(4, snnc.LIF()), snnc.BatchNorm(**given))
 
 
-@pytest.mark.parametrize("target", ["reference", "cpu", pytest.param("gc200", marks=pytest.mark.wide)])
+@pytest.mark.representative("reference")
+@pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_a_project_that_is_opened_again_trains_on(target, tmp_path):
     x, y = data()
     with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **TRAINING) as whole:
@@ -268,7 +280,7 @@ def test_what_reads_a_trained_project_sees_no_statistics_of_a_batch(tmp_path):
         assert session.record(x.swapaxes(0, 1)).steps == STEPS
     assert run_once(tmp_path / "project", None).largest_difference < 1e-5
     graph = read_trained(load_project(tmp_path / "project")[0], tmp_path / "project")
-    for target in ("reference", "gc200"):
+    for target in examples(("reference",), ("reference", "gc200")):
         with snnc.compile(graph, target, steps=STEPS, batch=BATCH) as runs:
             np.testing.assert_allclose(runs.run(x.swapaxes(0, 1))["output"], wanted, atol=1e-4)
 
@@ -316,6 +328,7 @@ def test_a_machine_trains_a_network_in_parts(norm):
         np.testing.assert_allclose(found[1][name], value, atol=1e-5, rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.representative("cpu")
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_small_batch_after_a_large_one_trains_as_on_the_reference(target, monkeypatch):
     """The vectors of the last layers are longer than its neurons; what lies in the rest must not count."""

@@ -54,7 +54,7 @@ SOURCES = {"data set": data_set, "list": lambda: cut(*samples()), "iterable": Re
 CALL = {"epochs": 6, "validation": HELD, "patience": 3, "learning_rate": Plateau(0.3, 0.5, patience=0)}
 
 
-@pytest.mark.representative("reference", "cpu", "gc200")
+@pytest.mark.representative("reference", "cpu")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, target):
     x, y = samples()
@@ -75,7 +75,7 @@ def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, targ
     assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]
 
 
-@pytest.mark.representative("3-reference-*", "7-cpu-*", "14-gc200-iterable", "3-cpu-data set")
+@pytest.mark.representative("3-reference-*", "7-cpu-data set")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 @pytest.mark.parametrize("at", [3, 7, 14])

@@ -99,7 +99,7 @@ def test_targets_skip_and_update_as_the_reference(target, base):
         assert engine.get_optimizer().loss_scale == reference.get_optimizer().loss_scale
 
 
-@pytest.mark.representative("cpu")
+@pytest.mark.wide
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_factor_changes_nothing_of_a_sum_of_losses_over_populations_of_neurons(target):
     loss = "ce_mean_membrane:classes=2 + 0.5 * l2_membrane"

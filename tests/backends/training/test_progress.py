@@ -87,7 +87,7 @@ def assert_same(found, wanted):
 # ---- numbers that are not finite -------------------------------------------------------------------------------------
 
 
-@pytest.mark.representative("sgd:0.1,0.9-reference", "sgd:0.1,0.9-cpu", "adam:0.01-reference", "adam:0.01-cuda", "adam:0.01-gc200")
+@pytest.mark.representative("sgd:0.1,0.9-reference", "sgd:0.1,0.9-cpu", "adam:0.01-cuda")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("optimizer", ["sgd:0.1,0.9", "adam:0.01"])
 def test_a_training_that_diverges_leaves_the_weights_of_the_last_good_epoch(target, optimizer):
@@ -172,7 +172,7 @@ def ended_at(batch):
 @pytest.mark.parametrize("at", sampled([6, 1, 4, 8], 2))
 def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_path, target, at):
     x, y = samples()
-    call = {"epochs": 3, "seed": 7, "batch": BATCH, "accumulate": 2 if target == "cpu" else 1}
+    call = {"epochs": 2, "seed": 7, "batch": BATCH, "accumulate": 2 if target == "cpu" else 1}
     with compiled(target) as whole:
         losses = whole.fit(x, y, **call).batch_losses
         wanted = state(whole)
@@ -225,7 +225,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one_whole(tmp_path,
 
     with compiled() as session:
         with pytest.raises(CheckpointError, match=rf"SNNC-E538: .*{os.strerror(number).lower()}"):
-            session.fit(x, y, epochs=3, on_epoch=spoil, checkpoints=Checkpoints(place))
+            session.fit(x, y, epochs=2, on_epoch=spoil, checkpoints=Checkpoints(place))
         monkeypatch.undo()
         assert place.read_bytes() == failing[0]
         assert os.listdir(tmp_path) == ["kept"]
@@ -296,12 +296,20 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path):
 # ---- what does not fit -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def stopped(tmp_path):
+@pytest.fixture(scope="module")
+def kept_once(tmp_path_factory):
+    """The checkpoint of a training that ended in its second epoch."""
     x, y = samples()
+    kept = tmp_path_factory.mktemp("progress") / "kept"
     with compiled() as session, pytest.raises(Ended):
-        session.fit(x, y, epochs=3, seed=7, callback=ended_at(7), checkpoints=Checkpoints(tmp_path / "kept", every=1e-9))
-    return tmp_path / "kept"
+        session.fit(x, y, epochs=3, seed=7, callback=ended_at(7), checkpoints=Checkpoints(kept, every=1e-9))
+    return kept
+
+
+@pytest.fixture
+def stopped(kept_once, tmp_path):
+    """A copy of that checkpoint."""
+    return Path(shutil.copy(kept_once, tmp_path / "kept"))
 
 
 @pytest.mark.parametrize(

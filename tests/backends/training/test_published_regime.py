@@ -26,7 +26,7 @@ def wanted():
     return {(policy, capacity): trained("reference", policy, capacity) for policy in ("lowest", "random") for capacity in CAPACITIES}
 
 
-@pytest.mark.representative("cpu-*", "cuda-*", "machine-lowest-fixed")
+@pytest.mark.representative("cpu-*", "cuda-lowest-by name", "cuda-random-by share")
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])

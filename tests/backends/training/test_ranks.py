@@ -1,14 +1,16 @@
 """Processes that train a session together, compared with one process that gets whole batches."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks_cases import BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
+from ranks_cases import ALWAYS, BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -43,23 +45,19 @@ def trained(tmp_path_factory):
     np.savez(folder / "data.npz", x=x["x"] > 0, y=y)
     for name in ("together", "alone"):
         snnc.compile(net, "cpu", output=folder / name, **options).close()
-    port, paths = free_port(), os.pathsep.join(sys.path)
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(HERE / "train_together.py"), str(folder)],
-            env=os.environ | environment(rank, port=port) | {"PYTHONPATH": paths, CHECK_ON_HOST: "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(SIZE)
-    ]
+    started = subprocess.Popen(
+        [sys.executable, str(HERE / "train_together.py"), str(folder)],
+        env=os.environ | environment(0, port=free_port()) | {"PYTHONPATH": os.pathsep.join(sys.path), CHECK_ON_HOST: "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        for process in started:
-            _, errors = process.communicate(timeout=300)
-            assert process.returncode == 0, errors[-3000:]
+        _, errors = started.communicate(timeout=300)
+        assert started.returncode == 0, errors[-3000:]
     finally:
-        for process in started:
-            process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
     return [dict(np.load(folder / f"rank{rank}.npz")) for rank in range(SIZE)], folder
 
 
@@ -82,6 +80,7 @@ def test_processes_train_as_one_that_sees_whole_batches(trained, name):
         np.testing.assert_allclose(first[label], value, atol=2e-6, rtol=2e-5, err_msg=label)
 
 
+@pytest.mark.representative(*ALWAYS)
 @pytest.mark.parametrize("name", NORMALISED)
 def test_processes_normalise_over_the_samples_of_all(trained, name):
     first, second = (part(found, name) for found in trained[0])

@@ -62,7 +62,7 @@ OPENED = {
 }
 
 
-@pytest.mark.representative("reference-*", "cpu-*-ends0", "cuda-*-ends0")
+@pytest.mark.representative("reference-*", "cpu-*-ends0")
 @pytest.mark.parametrize(("widest", "ends"), [((-3.0, math.inf), (-0.2,)), ((-100.0, math.inf), (-0.3,)), ((-2.0, 1.5), (-0.4, 0.1))])
 @pytest.mark.parametrize("target", OPENED)
 def test_a_narrower_window_of_a_session_gives_the_gradients_of_one_that_was_compiled(target, widest, ends):
@@ -216,6 +216,7 @@ def test_a_session_has_its_capacity_and_policy_as_values():
             session.fit(X, Y, capacity=3)
 
 
+@pytest.mark.representative("random")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 def test_a_schedule_of_the_capacity_is_the_same_on_the_processor(policy):
     found, seen = {}, []
@@ -306,6 +307,7 @@ def test_parts_have_the_window_of_their_whole():
         np.testing.assert_allclose(engine.gradients()[name], gradient, atol=1e-5 * max(1.0, np.abs(gradient).max()), err_msg=name)
 
 
+@pytest.mark.wide
 def test_bfloat16_has_windows_at_run_time():
     program, narrow = program_of((-2.0, math.inf)), program_of((-0.3, math.inf))
     inputs, labels = cpu_projects.data(program, STEPS, BATCH)

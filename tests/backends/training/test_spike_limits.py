@@ -103,7 +103,7 @@ def test_scores_are_the_same_with_any_version_of_numpy():
     assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
 
 
-@pytest.mark.representative("recurrent-*", "sparse_recurrent-*", "choosing-*")
+@pytest.mark.representative("recurrent-*", "choosing-random")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_program_for_the_processor_drops_the_same_spikes(name, policy):
@@ -133,6 +133,7 @@ def test_a_capacity_as_wide_as_its_source_drops_nothing(window):
             np.testing.assert_array_equal(gradient, results[0][1][name])
 
 
+@pytest.mark.representative("recurrent-*")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
 def test_a_program_for_the_processor_returns_no_gradient_to_dropped_spikes_of_a_window(name, policy):
@@ -211,7 +212,7 @@ def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window
     for target in ("reference", str(tmp_path / "small.toml")):
         more = {"calibrate": x[:4].swapaxes(0, 1)} if calibrated and target != "reference" else {}
         with snnc.compile(net, target, **options, **more) as session:
-            losses = session.fit(x, y, epochs=3, shuffle=False, **schedule).batch_losses
+            losses = session.fit(x, y, epochs=2, shuffle=False, **schedule).batch_losses
             found[target] = np.ravel(losses), session.counters()["dropped_spikes"]
             with pytest.raises(SpikeLimitError, match="from 1 to the compiled capacity, 2"):
                 session.capacity = 3

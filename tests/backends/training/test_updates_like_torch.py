@@ -1,4 +1,4 @@
-"""Twenty updates with every optimiser option compared with torch.optim and torch.nn.utils: reference, processor and CUDA."""
+"""Updates with every optimiser option compared with torch.optim and torch.nn.utils: reference, processor and CUDA."""
 
 import cpu_projects
 import cuda_projects
@@ -7,6 +7,7 @@ import pytest
 from cpu_projects import data
 from nets import recurrent
 from torch_updates import OPTIMIZERS, UPDATES, largest_difference
+from wide import examples
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
@@ -22,7 +23,7 @@ def program_of(case):
 
 
 def batches(program):
-    return (data(program, seed=step) for step in range(UPDATES))
+    return (data(program, seed=step) for step in range(examples(8, UPDATES)))
 
 
 def wide_but(quick):

@@ -27,6 +27,7 @@ def scores_of(session):
     return np.concatenate([np.asarray(one).reshape(x.shape[1], 1, -1) for one in found], axis=1)
 
 
+@pytest.mark.representative("reference", "cpu", "gc200")
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_validation_is_the_loss_and_the_accuracy_of_the_weights_after_each_epoch(target):
     with compiled(target) as session:
@@ -40,6 +41,7 @@ def test_the_validation_is_the_loss_and_the_accuracy_of_the_weights_after_each_e
         assert found.metrics["top_2"] >= found.accuracy
 
 
+@pytest.mark.representative("reference", "cpu")
 @pytest.mark.parametrize("target", TARGETS)
 def test_validation_changes_no_bit_of_the_training(target):
     with compiled(target) as plain, compiled(target) as watched:
@@ -51,7 +53,7 @@ def test_validation_changes_no_bit_of_the_training(target):
 CALL = {"epochs": 8, "seed": 7, "batch": BATCH, "validation": HELD, "patience": 3, "learning_rate": Plateau(0.3, 0.5, patience=0)}
 
 
-@pytest.mark.representative("*-reference", "7-cpu", "7-gc200")
+@pytest.mark.representative("13-reference", "7-cpu")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("at", [7, 13])
 def test_a_resumed_training_stops_and_reduces_where_one_that_nobody_stopped_does(tmp_path, target, at):

@@ -1,6 +1,6 @@
-"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes the results.
+"""The processes that test_ranks.py starts: they train each case together and write the results.
 
-Argument: the folder that contains the project ``together`` and receives ``rank0.npz``, ``rank1.npz``.
+Argument: the folder that contains the project ``together`` and receives ``rank0.npz``, ``rank1.npz``. The environment is that of rank 0.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import host_flags  # noqa: F401 - before anything is built
 import numpy as np
-from ranks_cases import BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
+from ranks_cases import ALWAYS, BATCH, CASES, NORMALISED, SAMPLES, fitted, samples_of, session_of
 from wide import WIDE
 
 import snnc
@@ -106,10 +106,10 @@ def wide_parts(folder, rank):
     return found | {f"refused/{what}": np.array(said) for what, said in others(rank)}
 
 
-def main():
-    folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
-    found = wide_parts(folder, rank) if os.environ.get(WIDE) else {}
-    for name in NORMALISED:
+def train(folder, rank):
+    wide = bool(os.environ.get(WIDE))
+    found = wide_parts(folder, rank) if wide else {}
+    for name in NORMALISED if wide else ALWAYS:
         values, losses = fitted(name, disturbed=rank == 1)
         found |= {f"{name}/{label}": value for label, value in values.items()} | {f"{name}/losses": losses}
     found |= {f"watched/{what}": value for what, value in watched(folder)}
@@ -118,6 +118,22 @@ def main():
         assert run_command(["train", str(folder / "together"), "--data", str(data), "--epochs", "2"]) == 0
     found["command/said"] = np.array(said.getvalue())
     np.savez(folder / f"rank{rank}.npz", **found)
+
+
+def main():
+    """Train in a process for each rank; they are forks, because importing torch once for all takes half the time."""
+    import torch.distributed  # noqa: F401
+
+    children = []
+    for rank in range(int(os.environ["WORLD_SIZE"])):
+        number = os.fork()
+        if number == 0:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            train(Path(sys.argv[1]), rank)
+            return
+        children.append(number)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children]
+    sys.exit(any(codes))
 
 
 assert SAMPLES % 2 == 1, "shares are uneven"
