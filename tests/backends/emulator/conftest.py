@@ -63,7 +63,7 @@ class Cases:
     def program(self, name: str) -> Path:
         output = self.folder / name
         if not output.exists():
-            flags = [*self.flags, *self.precompiled]
+            flags = [*self.flags, *self.precompiled, *compilers.linker_flags(compilers.compiler())]
             build.compile_program([CASES / f"{name}.cpp"], output, flags=flags, complete=name in WITH_LIBRARIES)
         return output
 

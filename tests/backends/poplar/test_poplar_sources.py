@@ -157,13 +157,13 @@ def test_description_and_plan_fit_the_files():
 
 
 def test_equal_sources_are_built_once(tmp_path):
-    case = project("skip")
+    case = project("recurrent")
     again = emit_poplar(case.program, case.plan, tmp_path / "again")
     assert build_poplar(again) == build_poplar(case.folder)
 
 
 def test_a_broken_project_is_a_build_error(tmp_path):
-    shutil.copytree(project("skip").folder, tmp_path / "broken")
+    shutil.copytree(project("recurrent").folder, tmp_path / "broken")
     (tmp_path / "broken" / "host.cpp").write_text("this is no C++;\n")
     with pytest.raises(BuildError, match="does not compile"):
         build_poplar(tmp_path / "broken")
@@ -171,7 +171,7 @@ def test_a_broken_project_is_a_build_error(tmp_path):
 
 def test_a_plan_of_another_program_is_refused(tmp_path):
     with pytest.raises(PlanMismatchError):
-        emit_poplar(project("skip").program, project("learnable").plan, tmp_path / "p")
+        emit_poplar(project("delayed").program, project("recurrent").plan, tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

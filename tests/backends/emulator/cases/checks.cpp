@@ -49,7 +49,7 @@ void overrun(int at) {
 
 void copyVertex(World &w) { w.vertex("Overrun", {{"in", w.a}, {"out", w.b}}, 0); }
 
-const Scenarios scenarios = {
+const std::initializer_list<Scenario> scenarios = {
     {"inside", [] { overrun(3); }},
     {"beyond", [] { overrun(4); }},
     {"farBeyond", [] { overrun(9); }},
