@@ -85,7 +85,7 @@ int main() {
 }
 """
     )
-    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    cases.compile(host, tmp_path / "host")
     source.unlink()
     subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path, env={"PATH": "/nowhere"})
     # Build files copy only the table; if the folder moves as a whole, the library moves with it.
@@ -125,7 +125,7 @@ extern "C" int run(int value) {{
 }}
 """
     )
-    build.compile_program([source], tmp_path / "session.so", shared=True, flags=["-O0"])
+    cases.compile(source, tmp_path / "session.so", shared=True)
     assert ctypes.CDLL(str(tmp_path / "session.so")).run(4) == 42005
 
 

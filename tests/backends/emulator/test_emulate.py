@@ -6,8 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+from wide import WIDE
 
-from snnc.backends.emulator import build, popc, sources
+from snnc.backends.emulator import build, emulate, popc, sources
 from snnc.backends.emulator.emulate import build_program
 from snnc.backends.toolchain import compilers
 from snnc.cli.main import run_command
@@ -61,6 +62,17 @@ public:
   }
 };
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_optimisation(monkeypatch):
+    """Unless all cases run, compile host programs, which run for milliseconds, without optimisation."""
+
+    def compile_program(sources, output, *, flags, **options):
+        build.compile_program(sources, output, flags=["-O0" if flag == "-O2" else flag for flag in flags], **options)
+
+    if not os.environ.get(WIDE):
+        monkeypatch.setattr(emulate, "compile_program", compile_program)
 
 
 @pytest.fixture
@@ -259,10 +271,10 @@ def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_sta
 THRICE = """
 #include <poplar/Engine.hpp>
 #include <poplar/IPUModel.hpp>
-int main() {
+int main(int, char **argv) {
   poplar::Device device = poplar::IPUModel("ipu2").createDevice();
   poplar::Graph graph(device);
-  graph.addCodelets("joined.gp");
+  graph.addCodelets(argv[1]);
   const poplar::Tensor t = graph.addVariable(poplar::INT, {1}, "t");
   graph.setTileMapping(t, 0);
   graph.setInitialValue(t, 14);
@@ -325,12 +337,11 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     joined = tmp_path / "joined.gp"
     assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
     assert joined.read_text().count("\nvertex\tThrice\t") == 1
-    host = tmp_path / "host.cpp"
+    (tmp_path / "host.cpp").write_text(THRICE)
+    cases.compile(tmp_path / "host.cpp", tmp_path / "host")
     for name in ("joined.gp", "joined.elf"):  # a program may choose any name
         assert popc.main([*parts, "-o", str(tmp_path / name)]) == 0
-        host.write_text(THRICE.replace("joined.gp", name))
-        build.compile_program([host], tmp_path / "host", flags=["-O0"])
-        subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+        subprocess.run([tmp_path / "host", name], check=True, cwd=tmp_path)
     functions = tmp_path / "functions.gp"
     assert popc.main([*parts[:2], "-o", str(functions)]) == 0, "a build file may have a library of functions"
     assert "\nvertex\t" not in functions.read_text()
@@ -433,7 +444,7 @@ USES_ASSEMBLY = """
 #include <iostream>
 #include <poplar/Engine.hpp>
 #include <poplar/IPUModel.hpp>
-int main(int argc, char **argv) {
+int main(int, char **argv) {
   poplar::Device device = poplar::IPUModel("ipu2").createDevice();
   poplar::Graph graph(device);
   graph.addCodelets("codelets.gp");
@@ -467,7 +478,7 @@ def test_instructions_of_an_ipu_stop_only_the_vertices_that_reach_them(cases, tm
     source.write_text(ASSEMBLY)
     assert popc.main([str(source), "-Wall", "-Werror", "-o", str(tmp_path / "codelets.gp")]) == 0
     host.write_text(USES_ASSEMBLY)
-    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    cases.compile(host, tmp_path / "host")
     threads = os.environ | {"SNNC_THREADS": "2", "SNNC_PARALLEL_MICROSECONDS": "0"}  # from the second run on, tiles share two threads
 
     def printed(vertex: str) -> str:

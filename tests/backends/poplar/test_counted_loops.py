@@ -49,7 +49,7 @@ def reporting(text, path):
         if found := re.match(r"\s*cycles \+= (.*);  // (.*)$", line):
             lines.append(f'report("{name}", "{found[2]}", {found[1]});')
         lines.append(line)
-    text = "\n".join(lines).replace('#include <poplar/Vertex.hpp>\n', '#include <poplar/Vertex.hpp>\n' + REPORT % path, 1)
+    text = "\n".join(lines).replace("#include <poplar/Vertex.hpp>\n", "#include <poplar/Vertex.hpp>\n" + REPORT % path, 1)
     for struct in ("AddRows", "AddToRows"):
         head, tail = text.split(f"struct {struct} {{", 1)
         assert EVENT_LOOP in tail
