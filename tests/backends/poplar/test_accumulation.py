@@ -8,7 +8,6 @@ import pytest
 from indexed_nets import sparse_recurrent
 from nets import learnable, recurrent
 from poplar_projects import BATCH, EFFORT, STEPS, Project, machine, several_inputs
-from wide import examples
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
@@ -32,7 +31,7 @@ PARTS = 3
 @cache
 def planned(make, optimizer, target=None, chips=None):
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer, loss_output="y", steps=STEPS)
-    return program, make_plan(program, target or machine(4), steps=STEPS, batch=BATCH, effort=examples(0, EFFORT), chips=chips)
+    return program, make_plan(program, target or machine(4), steps=STEPS, batch=BATCH, effort=EFFORT, chips=chips)
 
 
 def made(folder, *case):

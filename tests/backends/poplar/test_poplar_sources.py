@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
+from wide import examples
 
 from snnc.backends.codegen.names import c_string, comment_text
 from snnc.backends.emulator.build import include_dir, prefix
@@ -47,7 +48,7 @@ def test_sources_compile_without_a_warning(name, source):
     command = [
         *compiler(),
         "-std=c++17",
-        "-O1",
+        "-O1" if source == "codelets.cpp" else examples("-O0", "-O1"),
         "-Wall",
         "-Wextra",
         "-Werror",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from poplar_projects import BATCH, STEPS, Project, machine, project, several_inputs, spiking_recurrent
 from test_any_mapping import random_placement
-from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_program, small, trained, without
+from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_program, make_long_plan, small, trained, without
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
@@ -127,7 +127,7 @@ def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
     random = np.random.default_rng(5)
     inputs, labels = {"x0": (random.random((LONG, BATCH, 40)) < 0.2).astype(np.float32)}, random.integers(0, 4, BATCH)
     activity = measure_activity(long_program(), inputs, "measured").mean
-    plan = long_plan(machine(4), recompute=25, streaming=way, activity=activity, capacity=240)
+    plan = make_long_plan(machine(4), recompute=25, streaming=way, activity=activity, capacity=240)
     case = emitted(long_program(), plan, tmp_path)
     engine, reference = case.open(), case.reference()
     assert engine.train_batch(inputs, labels, 1e-2) == pytest.approx(reference.train_batch(inputs, labels, 1e-2), rel=1e-5)
