@@ -6,8 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+from wide import WIDE
 
-from snnc.backends.emulator import build, popc, sources
+from snnc.backends.emulator import build, emulate, popc, sources
 from snnc.backends.emulator.emulate import build_program
 from snnc.backends.toolchain import compilers
 from snnc.cli.main import run_command
@@ -63,6 +64,17 @@ public:
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_optimisation(monkeypatch):
+    """Unless all cases run, compile host programs, which run for milliseconds, without optimisation."""
+
+    def compile_program(sources, output, *, flags, **options):
+        build.compile_program(sources, output, flags=["-O0" if flag == "-O2" else flag for flag in flags], **options)
+
+    if not os.environ.get(WIDE):
+        monkeypatch.setattr(emulate, "compile_program", compile_program)
+
+
 @pytest.fixture
 def program(tmp_path):
     for name, text in (("host.cpp", HOST), ("helper.cpp", HELPER), ("double.cpp", CODELET)):
@@ -97,9 +109,14 @@ const auto total = [ & ](const std::vector<unsigned> &values) -> unsigned {
 """
 OLDER = """
 #include "tools.hpp"
+#include <cstdio>
+int main() { std::printf("%u", total({1, 30, 5})); }
+"""
+WITH_BOOST = """
 #include <boost/program_options.hpp>
 #include <boost/timer/timer.hpp>
 #include <iostream>
+#include <numeric>
 namespace po = boost::program_options;
 int main(int argc, char **argv) {
   unsigned ipus = 0;
@@ -120,7 +137,8 @@ int main(int argc, char **argv) {
       std::cout << all;
     po::notify(given);
     boost::timer::cpu_timer timer;
-    std::cout << ipus << model << " " << total(given["sizes"].as<std::vector<unsigned>>()) << " " << given["name"].as<std::string>() << " "
+    const auto &sizes = given["sizes"].as<std::vector<unsigned>>();
+    std::cout << ipus << model << " " << std::accumulate(sizes.begin(), sizes.end(), 0u) << " " << given["name"].as<std::string>() << " "
               << given["file"].as<std::string>() << " " << given["ipus"].defaulted() << (timer.elapsed().wall >= 0) << "\\n";
   } catch (const po::error &error) {
     std::cout << error.what() << "\\n";
@@ -129,17 +147,23 @@ int main(int argc, char **argv) {
 """
 
 
-def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tmp_path):
+def test_what_older_compilers_took_builds(cases, tmp_path):
     (tmp_path / "tools.hpp").write_text(TOOLS)
     host = tmp_path / "older.cpp"
     host.write_text(OLDER)
+    assert subprocess.run([build_program([host]).path], capture_output=True, text=True, check=True).stdout == "42"
+
+
+def test_what_programs_have_from_boost_builds(cases, tmp_path):
+    host = tmp_path / "with_boost.cpp"
+    host.write_text(WITH_BOOST)
     # The stand-ins are found first, whether or not Boost is there.
     program = build_program([host], include=[build.FALLBACK], flags=["-lboost_program_options"])
 
     def run(*arguments):
         return subprocess.run([program.path, *arguments], capture_output=True, text=True, check=True).stdout
 
-    assert run("in.npz", "--ipus=4", "--model", "-s", "1", "2", "30", "--name", "x", "--sizes", "5") == "41 46 x in.npz 01\n"
+    assert run("in.npz", "--ipus=4", "--model", "-s", "1", "2", "30", "--name", "x", "--sizes", "5") == "41 38 x in.npz 01\n"
     assert run("--ipus", "two", "--name", "x") == "the argument ('two') is invalid\n"
     assert run("--nonsense") == "unrecognised option '--nonsense'\n"
     assert run("-s", "1").endswith("the option '--name' is required but missing\n")
@@ -259,10 +283,10 @@ def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_sta
 THRICE = """
 #include <poplar/Engine.hpp>
 #include <poplar/IPUModel.hpp>
-int main() {
+int main(int, char **argv) {
   poplar::Device device = poplar::IPUModel("ipu2").createDevice();
   poplar::Graph graph(device);
-  graph.addCodelets("joined.gp");
+  graph.addCodelets(argv[1]);
   const poplar::Tensor t = graph.addVariable(poplar::INT, {1}, "t");
   graph.setTileMapping(t, 0);
   graph.setInitialValue(t, 14);
@@ -325,12 +349,11 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     joined = tmp_path / "joined.gp"
     assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
     assert joined.read_text().count("\nvertex\tThrice\t") == 1
-    host = tmp_path / "host.cpp"
+    (tmp_path / "host.cpp").write_text(THRICE)
+    cases.compile(tmp_path / "host.cpp", tmp_path / "host")
     for name in ("joined.gp", "joined.elf"):  # a program may choose any name
         assert popc.main([*parts, "-o", str(tmp_path / name)]) == 0
-        host.write_text(THRICE.replace("joined.gp", name))
-        build.compile_program([host], tmp_path / "host", flags=["-O0"])
-        subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+        subprocess.run([tmp_path / "host", name], check=True, cwd=tmp_path)
     functions = tmp_path / "functions.gp"
     assert popc.main([*parts[:2], "-o", str(functions)]) == 0, "a build file may have a library of functions"
     assert "\nvertex\t" not in functions.read_text()
@@ -433,7 +456,7 @@ USES_ASSEMBLY = """
 #include <iostream>
 #include <poplar/Engine.hpp>
 #include <poplar/IPUModel.hpp>
-int main(int argc, char **argv) {
+int main(int, char **argv) {
   poplar::Device device = poplar::IPUModel("ipu2").createDevice();
   poplar::Graph graph(device);
   graph.addCodelets("codelets.gp");
@@ -467,7 +490,7 @@ def test_instructions_of_an_ipu_stop_only_the_vertices_that_reach_them(cases, tm
     source.write_text(ASSEMBLY)
     assert popc.main([str(source), "-Wall", "-Werror", "-o", str(tmp_path / "codelets.gp")]) == 0
     host.write_text(USES_ASSEMBLY)
-    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    cases.compile(host, tmp_path / "host")
     threads = os.environ | {"SNNC_THREADS": "2", "SNNC_PARALLEL_MICROSECONDS": "0"}  # from the second run on, tiles share two threads
 
     def printed(vertex: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from snnc.backends.emulator import adapted, build, popc
+from snnc.backends.emulator import adapted, popc
 
 CODELETS = """
 #include <poplar/Vertex.hpp>
@@ -63,12 +63,12 @@ int main(int, char **argv) {
 """
 
 
-def test_a_table_has_the_vertices_of_both_variants(cases, tmp_path, sanitizer_flags):
+def test_a_table_has_the_vertices_of_both_variants(cases, tmp_path):
     (tmp_path / "codelets.cpp").write_text(CODELETS)
     (tmp_path / "host.cpp").write_text(HOST)
     assert popc.main([str(tmp_path / "codelets.cpp"), "-o", str(tmp_path / "codelets.gp")]) == 0
     assert popc._vertex_names(tmp_path / "codelets.gp") == {"Scaled", "Shifted", "Assembled"}
-    build.compile_program([tmp_path / "host.cpp"], tmp_path / "host", flags=["-O0", *sanitizer_flags])
+    cases.compile(tmp_path / "host.cpp", tmp_path / "host")
     ran = subprocess.run([tmp_path / "host", tmp_path / "codelets.gp"], capture_output=True, text=True, check=False, env=os.environ)
     assert ran.stdout == "17\n", ran.stderr
 

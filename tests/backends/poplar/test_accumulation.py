@@ -1,6 +1,7 @@
 """Gradients of several batches, kept on the tiles until one update, compared with one batch of all samples on the reference."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,9 +28,14 @@ CASES = {
 PARTS = 3
 
 
-def made(folder, make, optimizer, target=None, chips=None):
+@cache
+def planned(make, optimizer, target=None, chips=None):
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer, loss_output="y", steps=STEPS)
-    plan = make_plan(program, target or machine(4), steps=STEPS, batch=BATCH, effort=EFFORT, chips=chips)
+    return program, make_plan(program, target or machine(4), steps=STEPS, batch=BATCH, effort=EFFORT, chips=chips)
+
+
+def made(folder, *case):
+    program, plan = planned(*case)
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
@@ -98,9 +104,7 @@ def test_a_session_accumulates_where_the_program_can(tmp_path):
         refused.fit(x, labels, accumulate=2)
 
 
-def test_the_kept_gradients_take_the_tile_memory_of_one_moment(tmp_path):
-    held = [
-        sum(sum(kept) for part, kept in made(tmp_path / str(n), recurrent, optimizer).plan.memory.items() if part == "optimiser")
-        for n, optimizer in enumerate((Adam(1e-2), Adam(1e-2, accumulate=True)))
-    ]
+def test_the_kept_gradients_take_the_tile_memory_of_one_moment():
+    plans = (planned(recurrent, Adam(1e-2, accumulate=accumulate))[1] for accumulate in (False, True))
+    held = [sum(sum(kept) for part, kept in plan.memory.items() if part == "optimiser") for plan in plans]
     assert held[1] == 1.5 * held[0] > 0

@@ -103,6 +103,7 @@ def two_samples_a_tile(problem):
     yield Placement(tuple(ranges), 1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("half", [(), ("deltas",)], ids=["float32", "float16"])
 def test_gradients_of_shared_weights_are_sent_in_as_many_pieces_as_predicted(tmp_path, half):
     """Blocks with pairs of samples leave no private sums between the gradients of a tile's groups, which are then sent as one piece."""

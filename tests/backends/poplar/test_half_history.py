@@ -23,6 +23,7 @@ def test_loss_and_gradients_equal_those_of_the_reference_that_rounds_too(name):
         assert error <= 2e-6 * max(1e-3, np.linalg.norm(gradient)), parameter
 
 
+@pytest.mark.wide
 def test_the_cases_cover_what_they_name():
     assert project("segments").plan.segment == 5
     assert project("streamed").plan.streamed == "history"
@@ -46,6 +47,7 @@ def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
     assert plan.cycles < 1.03 * whole.cycles
 
 
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "synaptic"])
 def test_rounding_changes_gradients_a_little_and_records_not_at_all(name):
     rounded, exact = project(name).reference(), project(name, ()).reference()

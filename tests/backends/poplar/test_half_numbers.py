@@ -79,7 +79,7 @@ def test_updates_equal_those_of_the_reference(tmp_path, name):
     assert all((found[parameter] != first[parameter]).any() for parameter in learned)
 
 
-@pytest.mark.representative("convolutional")
+@pytest.mark.wide
 @pytest.mark.parametrize("make", [sparse_recurrent, convolutional, one_to_one])
 def test_records_of_a_program_that_only_runs_equal_those_of_the_reference(tmp_path, make):
     program = lower(make(np.random.default_rng(3)), steps=STEPS, half=("weights",))

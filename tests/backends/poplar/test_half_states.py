@@ -43,6 +43,7 @@ def test_records_loss_and_gradients_equal_those_of_the_reference(name, half):
     check_update(engine, reference, inputs, target)
 
 
+@pytest.mark.wide
 def test_twenty_updates_equal_those_of_the_reference():
     """Weights are multiples of 2^-12 after each update, so that every order of adding them gives the same sums."""
     case = project("odd", STATES)

@@ -28,6 +28,7 @@ EVERY = neuron(
 )
 
 
+@pytest.mark.representative("1")
 @pytest.mark.parametrize("tiles", [1, 2])
 def test_every_function_of_the_language_is_what_the_reference_says(tiles, tmp_path):
     graph = of_model(np.random.default_rng(3), EVERY)

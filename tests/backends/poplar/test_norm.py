@@ -5,6 +5,7 @@ import pytest
 from indexed_nets import sparse_recurrent
 from nets import learnable, recurrent
 from poplar_projects import BATCH, EFFORT, STEPS, Project, machine, several_inputs, spiking_recurrent
+from wide import examples
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
@@ -25,9 +26,13 @@ STEPS_OF_THE_NORM = {"update: squares": "U1 squares", "update: norm of tiles": "
 PARTS = 2
 
 
-def made(folder, make, optimizer, target, chips=None, **given):
+def planned(make, optimizer, target, chips=None):
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer, loss_output="y", steps=STEPS)
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=EFFORT, chips=chips, **given)
+    return program, make_plan(program, target, steps=STEPS, batch=BATCH, effort=examples(0, EFFORT), chips=chips)
+
+
+def made(folder, *case):
+    program, plan = planned(*case)
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
@@ -68,10 +73,10 @@ def test_cycles_of_the_norm_are_those_of_the_emitted_program(tmp_path, chips):
             assert predicted[name].exchange == pytest.approx(moved, rel=0.1), name
 
 
-def test_the_sums_of_squares_take_the_memory_that_is_counted(tmp_path):
+def test_the_sums_of_squares_take_the_memory_that_is_counted():
     held = {}
     for norm in (None, 0.05):
-        plan = made(tmp_path / str(norm), recurrent, SGD(0.05, clip_norm=norm), machine(4)).plan
+        _, plan = planned(recurrent, SGD(0.05, clip_norm=norm), machine(4))
         held[norm] = sum(plan.memory["optimiser"]) if "optimiser" in plan.memory else 0
     workers = plan.target.workers
     shares = (held[0.05] - held[None] - 4 * 5) / (4 * workers)  # four tiles' sums and the factor

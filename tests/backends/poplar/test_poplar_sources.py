@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
+from wide import examples
 
 from snnc.backends.codegen.names import c_string, comment_text
 from snnc.backends.emulator.build import include_dir, prefix
@@ -47,7 +48,7 @@ def test_sources_compile_without_a_warning(name, source):
     command = [
         *compiler(),
         "-std=c++17",
-        "-O1",
+        "-O1" if source == "codelets.cpp" else examples("-O0", "-O1"),
         "-Wall",
         "-Wextra",
         "-Werror",
@@ -157,13 +158,13 @@ def test_description_and_plan_fit_the_files():
 
 
 def test_equal_sources_are_built_once(tmp_path):
-    case = project("skip")
+    case = project("recurrent")
     again = emit_poplar(case.program, case.plan, tmp_path / "again")
     assert build_poplar(again) == build_poplar(case.folder)
 
 
 def test_a_broken_project_is_a_build_error(tmp_path):
-    shutil.copytree(project("skip").folder, tmp_path / "broken")
+    shutil.copytree(project("recurrent").folder, tmp_path / "broken")
     (tmp_path / "broken" / "host.cpp").write_text("this is no C++;\n")
     with pytest.raises(BuildError, match="does not compile"):
         build_poplar(tmp_path / "broken")
@@ -171,7 +172,7 @@ def test_a_broken_project_is_a_build_error(tmp_path):
 
 def test_a_plan_of_another_program_is_refused(tmp_path):
     with pytest.raises(PlanMismatchError):
-        emit_poplar(project("skip").program, project("learnable").plan, tmp_path / "p")
+        emit_poplar(project("delayed").program, project("recurrent").plan, tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

@@ -20,9 +20,13 @@ QUICK = ("groups", "rmsprop all", "l1 of groups")
 """Cases that together hold most kinds of statements."""
 
 
-def made(folder, make, optimizer):
+def planned(make, optimizer):
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer, loss_output="y", steps=STEPS)
-    plan = make_plan(program, machine(4), steps=STEPS, batch=BATCH, effort=EFFORT)
+    return program, make_plan(program, machine(4), steps=STEPS, batch=BATCH, effort=EFFORT)
+
+
+def made(folder, make, optimizer):
+    program, plan = planned(make, optimizer)
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
@@ -34,10 +38,10 @@ def test_the_poplar_program_updates_as_torch_does(tmp_path, case):
     assert largest_difference(project.open(), project.program, batches) < CLOSE
 
 
-def test_moments_take_the_tile_memory_that_is_counted(tmp_path):
+def test_moments_take_the_tile_memory_that_is_counted():
     held = {}
     for optimizer in (Adam(1e-2), RMSprop(1e-2, momentum=0.9, centered=True)):
-        plan = made(tmp_path / optimizer.name, recurrent, optimizer).plan
+        _, plan = planned(recurrent, optimizer)
         held[optimizer.name] = sum(sum(kept) for part, kept in plan.memory.items() if part == "optimiser")
     assert held["rmsprop"] == 1.5 * held["adam"] > 0
 

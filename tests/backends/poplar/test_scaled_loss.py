@@ -32,7 +32,7 @@ def made(folder, make, loss, optimizer, target):
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
-@pytest.mark.representative("squares")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_a_factor_changes_no_update_and_no_loss(tmp_path, name):
     make, loss, optimizer, target = CASES[name]

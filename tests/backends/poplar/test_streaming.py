@@ -1,6 +1,7 @@
 """Segments whose inputs, boundaries or histories are not on the tiles: bit-identical gradients, and the costs."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from poplar_projects import BATCH, STEPS, Project, machine, project, several_inputs, spiking_recurrent
 from test_any_mapping import random_placement
-from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_program, small, trained, without
+from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_program, make_long_plan, small, trained, without
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
@@ -18,7 +19,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines.target import Streaming
-from snnc.compiler.tiles import make_plan, request_search
+from snnc.compiler.tiles import make_plan, remedies, request_search
 from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
@@ -126,7 +127,7 @@ def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
     random = np.random.default_rng(5)
     inputs, labels = {"x0": (random.random((LONG, BATCH, 40)) < 0.2).astype(np.float32)}, random.integers(0, 4, BATCH)
     activity = measure_activity(long_program(), inputs, "measured").mean
-    plan = long_plan(machine(4), recompute=25, streaming=way, activity=activity, capacity=240)
+    plan = make_long_plan(machine(4), recompute=25, streaming=way, activity=activity, capacity=240)
     case = emitted(long_program(), plan, tmp_path)
     engine, reference = case.open(), case.reference()
     assert engine.train_batch(inputs, labels, 1e-2) == pytest.approx(reference.train_batch(inputs, labels, 1e-2), rel=1e-5)
@@ -204,7 +205,7 @@ def test_histories_need_no_recompute_and_slow_streaming_memory_makes_it_the_bett
 
 def test_too_little_streaming_memory_is_not_used():
     room = max(long_plan(machine(4), recompute=30).tile_memory)
-    with pytest.raises(TooBigError):
+    with patch.object(remedies, "SECONDS", 0.0), pytest.raises(TooBigError):
         long_plan(replace(small(room), streaming=Streaming(1000, 20e9)), recompute="off")
     assert long_plan(replace(small(room), streaming=None)).streamed in ("off", "inputs")
 

@@ -65,6 +65,7 @@ def test_bytes_of_replicas_are_those_of_the_emitted_program(tmp_path, seed, copi
     assert moved(new) / new["executions"] == pytest.approx(counted["new weights"])
 
 
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "feedback"])
 def test_bytes_of_new_weights_are_those_of_the_emitted_program(name):
     steps, counted, _ = step_of(project(name))

@@ -14,18 +14,7 @@ struct World {
   ComputeSet cs = graph.addComputeSet("work");
   Tensor a = graph.addVariable(FLOAT, {8}, "a"), b = graph.addVariable(FLOAT, {8}, "b");
   World() {
-    std::stringstream source(R"(
-      #include <poplar/Vertex.hpp>
-      using namespace poplar;
-      class Overrun : public Vertex { public: Input<Vector<float>> in; Output<Vector<float>> out; unsigned at;
-        void compute() { float *p = &out[0]; for (unsigned i = 0; i < out.size(); ++i) p[i] = in[i]; p[at] = 1; } };
-      class Underrun : public Vertex { public: Output<Vector<float, VectorLayout::ONE_PTR>> out; void compute() { (&out[0])[-1] = 1; } };
-      class WriteInput : public Vertex { public: Input<Vector<float>> in; Output<Vector<float>> out;
-        void compute() { const_cast<float &>(in[2]) = 7; out[0] = 1; } };
-      class Supervise : public SupervisorVertex { public: InOut<Vector<long>> data; __attribute__((target("supervisor"))) void compute() {
-        for (unsigned i = 0; i < data.size(); ++i) data[i] += sizeof(data[0]); SNNC_COUNT_CYCLES(50); } };
-    )");
-    graph.addCodelets(source);
+    graph.addCodelets(CODELETS);
     map(graph, {a, b}, 1);
   }
   void vertex(const std::string &type, std::initializer_list<ConnectionDesc> edges, int at = -1) {
@@ -49,7 +38,7 @@ void overrun(int at) {
 
 void copyVertex(World &w) { w.vertex("Overrun", {{"in", w.a}, {"out", w.b}}, 0); }
 
-const Scenarios scenarios = {
+const std::initializer_list<Scenario> scenarios = {
     {"inside", [] { overrun(3); }},
     {"beyond", [] { overrun(4); }},
     {"farBeyond", [] { overrun(9); }},

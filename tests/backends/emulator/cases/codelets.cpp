@@ -180,3 +180,46 @@ public:
     return true;
   }
 };
+
+/// Writes one element at `at`, which may lie outside `out`.
+class Overrun : public Vertex {
+public:
+  Input<Vector<float>> in;
+  Output<Vector<float>> out;
+  unsigned at;
+  void compute() {
+    float *p = &out[0];
+    for (unsigned i = 0; i < out.size(); ++i)
+      p[i] = in[i];
+    p[at] = 1;
+  }
+};
+
+/// Writes before its field.
+class Underrun : public Vertex {
+public:
+  Output<Vector<float, VectorLayout::ONE_PTR>> out;
+  void compute() { (&out[0])[-1] = 1; }
+};
+
+/// Writes to its input.
+class WriteInput : public Vertex {
+public:
+  Input<Vector<float>> in;
+  Output<Vector<float>> out;
+  void compute() {
+    const_cast<float &>(in[2]) = 7;
+    out[0] = 1;
+  }
+};
+
+/// Adds the size of a `long`.
+class Supervise : public SupervisorVertex {
+public:
+  InOut<Vector<long>> data;
+  __attribute__((target("supervisor"))) void compute() {
+    for (unsigned i = 0; i < data.size(); ++i)
+      data[i] += sizeof(data[0]);
+    SNNC_COUNT_CYCLES(50);
+  }
+};

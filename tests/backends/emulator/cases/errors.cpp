@@ -33,7 +33,7 @@ struct World {
   }
 };
 
-const Scenarios scenarios = {
+const std::initializer_list<Scenario> scenarios = {
     {"write_write", [] { World w; w.scale(w.a.slice(0, 5)); w.scale(w.a.slice(3, 8), 1); w.build(); }},
     {"read_write", [] { World w; w.scale(w.a.slice(0, 4)); w.add(w.a.slice(3, 4), w.b.slice(0, 1), w.out.slice(0, 1), 2); w.build(); }},
     {"strided_race", [] { World w; w.scale(w.a.subSample(2, 0)); w.scale(w.a.slice(1, 8).subSample(3, 0), 1); w.build(); }},
