@@ -147,7 +147,7 @@ def test_dropout_draws_the_masks_of_the_processor(machine):
     assert not torch.equal(found[0][0], found[0][1])
 
 
-@pytest.mark.representative("cuda", "machine")
+@pytest.mark.representative("cuda")  # backends/poptorch/test_input_gradients.py has spikes that go in on a machine
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
 def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
