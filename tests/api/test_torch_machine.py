@@ -178,6 +178,7 @@ def test_a_gradient_window_does_not_cut_the_gradients_of_inputs():
         close(one, wanted)
 
 
+@pytest.mark.wide  # as in test_torch_copies.py on the processor
 def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
     random = torch.Generator().manual_seed(1)
     x, weights = (torch.randn(6, 3, *shape, generator=random) for shape in ((1, 4, 4), (8 + 8 + 3,)))

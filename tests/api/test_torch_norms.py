@@ -60,7 +60,7 @@ def assert_same_state(module, theirs):
             torch.testing.assert_close(found, wanted[:, None].expand_as(found), atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.representative("cpu-all", "cpu-each", "cuda-each")
+@pytest.mark.representative("cpu-all", "cpu-each")  # backends/training/test_batch_norm.py trains them on a GPU
 def test_updates_running_statistics_and_eval_mode_equal_those_of_pytorch(layers):
     optimizers = [torch.optim.SGD(module.parameters(), 0.5) for module in layers]
     for seed in range(3):
@@ -92,7 +92,7 @@ def test_updates_running_statistics_and_eval_mode_equal_those_of_pytorch(layers)
     assert_same_state(*layers)
 
 
-@pytest.mark.representative("cpu-all", "cpu-each")
+@pytest.mark.representative("cpu-all", "cpu-each", "cuda-all")
 def test_two_batches_before_their_backward_passes_update_the_running_statistics_twice(layers):
     for module in layers:
         first, second = (loss_of(module, *inputs(seed)) for seed in (1, 2))
