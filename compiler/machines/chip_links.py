@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -83,6 +84,7 @@ class Routes:
         return max((size / self.links[wire] for wire, size in load.items()), default=0.0) / self.bytes_per_cycle
 
 
+@lru_cache(maxsize=32)
 def find_routes(target: Target) -> Routes:
     """Find the routes between all chips of `target`; a chip that cannot be reached raises an UnreachableChipError.
 

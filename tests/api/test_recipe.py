@@ -86,6 +86,7 @@ def place(tmp_path):
     return tmp_path
 
 
+@pytest.mark.representative("reference", "cpu")
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_a_recipe_trains_as_the_same_arguments_do(place, capsys, target):
     net = snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")

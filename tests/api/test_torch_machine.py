@@ -147,7 +147,7 @@ def test_dropout_draws_the_masks_of_the_processor(machine):
     assert not torch.equal(found[0][0], found[0][1])
 
 
-@pytest.mark.representative("cuda", "machine")
+@pytest.mark.representative("cuda")  # backends/poptorch/test_input_gradients.py has spikes that go in on a machine
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
 def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
@@ -178,6 +178,7 @@ def test_a_gradient_window_does_not_cut_the_gradients_of_inputs():
         close(one, wanted)
 
 
+@pytest.mark.wide  # as in test_torch_copies.py on the processor
 def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
     random = torch.Generator().manual_seed(1)
     x, weights = (torch.randn(6, 3, *shape, generator=random) for shape in ((1, 4, 4), (8 + 8 + 3,)))

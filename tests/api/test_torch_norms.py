@@ -15,15 +15,27 @@ NORMS = {"bn1": "input_to_lif_batchnorm_statistics", "bn2": "lif_to_lif2_batchno
 
 
 @pytest.fixture(
-    params=[("cpu", False), ("cpu", True), ("cuda", False), ("cuda", True)], ids=lambda p: f"{p[0]}-{'each' if p[1] else 'all'}"
+    scope="module",
+    params=[("cpu", False), ("cpu", True), ("cuda", False), ("cuda", True)],
+    ids=lambda p: f"{p[0]}-{'each' if p[1] else 'all'}",
 )
-def layers(request, monkeypatch):
-    """The module and the same network in PyTorch."""
+def made(request):
+    """A module, whether each step has statistics of its own, and the module's state before any training."""
     target, each_step = request.param
-    monkeypatch.setenv(CHECK_ON_HOST, "1")
     norm = NORM_OF_STEPS if each_step else NORM
-    module = Module(network(norm=norm), target=target, surrogate="fast_sigmoid", input_gradients=True, input_kind="values")
-    return module, Theirs({name: value.detach().numpy() for name, value in module.state_dict().items()}, each_step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CHECK_ON_HOST, "1")
+        module = Module(network(norm=norm), target=target, surrogate="fast_sigmoid", input_gradients=True, input_kind="values")
+        yield module, each_step, copy.deepcopy(module.state_dict())
+
+
+@pytest.fixture
+def layers(made):
+    """The module and the same network in PyTorch."""
+    module, each_step, start = made
+    module.load_state_dict(start)
+    module.zero_grad()
+    return module.train(), Theirs({name: value.numpy() for name, value in start.items()}, each_step)
 
 
 def inputs(seed=0):
@@ -48,6 +60,7 @@ def assert_same_state(module, theirs):
             torch.testing.assert_close(found, wanted[:, None].expand_as(found), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.representative("cpu-all", "cpu-each")  # backends/training/test_batch_norm.py trains them on a GPU
 def test_updates_running_statistics_and_eval_mode_equal_those_of_pytorch(layers):
     optimizers = [torch.optim.SGD(module.parameters(), 0.5) for module in layers]
     for seed in range(3):
@@ -79,6 +92,7 @@ def test_updates_running_statistics_and_eval_mode_equal_those_of_pytorch(layers)
     assert_same_state(*layers)
 
 
+@pytest.mark.representative("cpu-all", "cpu-each", "cuda-all")
 def test_two_batches_before_their_backward_passes_update_the_running_statistics_twice(layers):
     for module in layers:
         first, second = (loss_of(module, *inputs(seed)) for seed in (1, 2))

@@ -12,7 +12,6 @@ from snnc.backends.backend import BuiltProject, TargetOptions
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.registry import BACKENDS
 from snnc.driver.compiling import compile_to_folder
-from snnc.driver.folder import read_project
 from snnc.driver.loading import as_graph
 from snnc.options.compile_options import options
 
@@ -29,7 +28,7 @@ TARGETS = {
 """Columns of the table, and the target that represents each; the last two are machines with one and with several chips."""
 MACHINES = {
     "one.toml": 'extends = "gc200"\nname = "one"\ntiles_per_chip = 10\n',
-    "several.toml": 'extends = "pod4"\nname = "several"\ntiles_per_chip = 5\n',
+    "several.toml": 'extends = "pod4"\nname = "several"\nchips = 2\ntiles_per_chip = 5\n',
 }
 
 
@@ -97,7 +96,7 @@ def replace_engines(monkeypatch):
 
     def engine_for(backend, placed, options, built):
         opened.options.append(options)
-        return ReferenceEngine(read_project(built.folder).placed)
+        return ReferenceEngine(placed.placed)
 
     for backend in BACKENDS:
         if backend.emits:

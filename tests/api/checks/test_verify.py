@@ -50,6 +50,7 @@ FORMS = {
 """Unrolled, Scan, a single step, whole-sequence layers, Loops with and without a trip count; and how many populations each has."""
 
 
+@pytest.mark.representative("snntorch_*_dyn", "snntorch_scan_leaky", "sj_conv_bn_max_m_dyn", "torch_*", "norse_lsnn_dyn")
 @pytest.mark.parametrize("name", FORMS)
 def test_all_layers_of_every_form_are_compared_with_onnx_runtime(name, capsys):
     code, said = run(capsys, CORPUS / f"{name}.onnx", "--json")

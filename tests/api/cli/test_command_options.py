@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -328,6 +329,7 @@ def place(tmp_path_factory):
     return found
 
 
+@cache
 def commands():
     return typer.main.get_command(cli.make_app()).commands
 

@@ -48,12 +48,12 @@ def test_the_example_learns_from_its_file_and_keeps_the_best_weights(place, proj
 def test_options_name_the_same_data_and_a_resumed_training_ends_with_the_same_bits(place, project, tmp_path):
     options = ["--data", f"shd:{place / 'shd_train.h5'}", "--bin-duration", "1.4", "--downsample", "10", "--lr", "0.01"]
     shutil.copytree(project, tmp_path / "other")
-    assert trained(project, *options, "--epochs", "3") == 0
-    assert trained(tmp_path / "other", *options, "--epochs", "2") == 0
-    assert trained(tmp_path / "other", *options, "--epochs", "3", "--resume") == 0
+    assert trained(project, *options, "--epochs", "2") == 0
+    assert trained(tmp_path / "other", *options, "--epochs", "1") == 0
+    assert trained(tmp_path / "other", *options, "--epochs", "2", "--resume") == 0
     with snnc.open(project) as one, snnc.open(tmp_path / "other") as two, snnc.open(place / "build") as session:
         data = snnc.data.shd(place / "shd_train.h5").map(snnc.data.Bin(steps=40, duration=1.4, downsample=10))
-        session.fit(data, epochs=3, learning_rate=0.01)
+        session.fit(data, epochs=2, learning_rate=0.01)
         for name, value in session.state_dict().items():
             np.testing.assert_array_equal(one.state_dict()[name], value, err_msg=name)
             np.testing.assert_array_equal(two.state_dict()[name], value, err_msg=name)

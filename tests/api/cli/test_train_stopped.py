@@ -2,44 +2,24 @@
 
 import json
 import os
+import resource
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from forked import command
 
 import snnc
 from snnc.backends.folders.folder_lock import locked
 from snnc.backends.folders.manifest import TRAINED
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import WeightFileError
 from snnc.backends.runtime.weights import load_weights, weight_file_bytes
 from snnc.backends.training.saving.checkpoint import read_position
 from snnc.cli import main as cli
-
-PAUSED = """
-import resource, signal, sys
-from snnc.backends.reference.engine import ReferenceEngine
-from snnc.cli.main import main
-
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell that runs the tests may ignore them
-    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-train, left = ReferenceEngine.train_parts, [int(sys.argv.pop(1))]
-
-
-def paused(self, *arguments):
-    left[0] -= 1
-    if left[0] == 0:
-        print("paused", file=sys.stderr, flush=True)
-        if sys.stdin.readline() == "full\\n":
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-    return train(self, *arguments)
-
-
-ReferenceEngine.train_parts = paused
-main()
-"""
-"""The command line, which stops before a batch until a line comes in."""
+from snnc.driver.compiling import compile_to_folder
+from snnc.options.compile_options import options
 
 
 @pytest.fixture
@@ -49,9 +29,12 @@ def data(tmp_path):
     return tmp_path / "d.npz"
 
 
-def compiled(folder, target="reference", **options):
-    net = snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
-    snnc.compile(net, target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=5, output=folder, **options).close()
+def network():
+    return snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
+
+
+def compiled(folder, target="reference", **given):
+    snnc.compile(network(), target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=5, output=folder, **given).close()
     return folder
 
 
@@ -70,14 +53,18 @@ def assert_same(found, wanted):
 
 
 def start(before_batch, *arguments):
-    """Start a training and wait until it is before a batch; return the process and what it said so far on stderr."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PAUSED, str(before_batch), "train", *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Start a training that waits before a batch until a line comes in; return its process when it waits."""
+    train, left = ReferenceEngine.train_parts, [before_batch]
+
+    def paused(self, *arguments):
+        left[0] -= 1
+        if left[0] == 0:
+            print("paused", file=sys.stderr, flush=True)
+            if sys.stdin.readline() == "full\n":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        return train(self, *arguments)
+
+    process = command("train", *arguments, prepare=lambda: setattr(ReferenceEngine, "train_parts", paused))
     said = []
     for line in process.stderr:
         said.append(line)
@@ -95,7 +82,7 @@ def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_pat
     process = start(8, folder, "--data", data, "--epochs", 3, "--seed", 4, "--lr", 0.02)
     process.send_signal(number)
     assert "a second signal stops immediately" in process.stderr.readline()
-    _, err = process.communicate("on\n", timeout=60)
+    _, err = process.communicate("on\n")
     assert process.returncode == code
     assert f"training is saved after 1 of 3 epochs and 3 of 5 batches; continue with: snnc train {folder} --data {data} --resume" in err
     assert "Traceback" not in err
@@ -143,7 +130,7 @@ def test_a_line_an_epoch_is_there_at_once_where_stdout_is_no_terminal(tmp_path, 
     line = process.stdout.readline()
     assert line.startswith("epoch 1: loss ")
     assert line.rstrip().endswith(" s")
-    out, _ = process.communicate("on\n", timeout=60)
+    out, _ = process.communicate("on\n")
     assert out.startswith("epoch 2: loss ")
 
 
@@ -158,12 +145,12 @@ def test_with_json_stdout_holds_json_alone_and_epochs_are_told_on_stderr(tmp_pat
 def test_a_second_training_in_a_folder_is_refused_and_the_first_goes_on(tmp_path, data, capsys):
     folder = compiled(tmp_path / "p")
     process = start(3, folder, "--data", data)
-    for command in (("train", folder, "--data", data), ("compile", folder, "-o", folder, "--target", "reference")):
-        assert run(*command) == 2
+    for line in (("train", folder, "--data", data), ("compile", folder, "-o", folder, "--target", "reference")):
+        assert run(*line) == 2
         err = capsys.readouterr().err
         assert "SNNC-E417" in err
         assert f"process {process.pid} on" in err
-    process.communicate("on\n", timeout=60)
+    process.communicate("on\n")
     assert process.returncode == 0
     assert read_position(folder / TRAINED).finished
     assert run("train", folder, "--data", data) == 0
@@ -174,7 +161,7 @@ def test_a_full_disk_stops_training_with_a_code_and_the_last_checkpoint_stays_wh
     folder = compiled(tmp_path / "p")
     process = start(7, folder, "--data", data, "--epochs", 3)
     before = entries(folder)
-    _, err = process.communicate("full\n", timeout=60)
+    _, err = process.communicate("full\n")
     assert process.returncode == 2
     assert "error: SNNC-E538" in err
     assert "Traceback" not in err
@@ -211,7 +198,7 @@ def spoiled(content):
 @pytest.mark.representative("spoiled")
 @pytest.mark.parametrize("spoil", [spoiled, lambda _: b"", lambda _: weight_file_bytes({"other.weight": np.zeros(3, np.float32)}, {})])
 def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones(tmp_path, data, capsys, spoil):
-    folder = compiled(tmp_path / "p", "gc200", steps=8)
+    folder = compiled(tmp_path / "p", "cpu", steps=8)
     with snnc.open(folder) as session:
         wanted = session.state_dict()
     assert run("train", folder, "--data", data) == 0
@@ -221,17 +208,19 @@ def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones
         assert_same(session.state_dict(), wanted)
     capsys.readouterr()
     assert run("check", folder) == 0
-    assert run("inspect", folder, "-o", tmp_path / "r.html") == 0
+    compile_to_folder(network().graph(), options("gc200", steps=8), tmp_path / "tiles")
+    (tmp_path / "tiles" / TRAINED).write_bytes(bad)
+    assert run("inspect", tmp_path / "tiles", "-o", tmp_path / "r.html") == 0
     np.savez(tmp_path / "x.npz", input=np.zeros((8, 5, 6), np.uint8))
     capsys.readouterr()
-    for command in (
+    for line in (
         ("run", folder, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"),
         ("run", folder, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz", "--target", "reference"),
         ("convert", folder, tmp_path / "m.onnx"),
         ("compile", folder, "-o", tmp_path / "q"),
     ):
-        assert run(*command) == 2, command
-        assert "SNNC-E424" in capsys.readouterr().err, command
+        assert run(*line) == 2, line
+        assert "SNNC-E424" in capsys.readouterr().err, line
     assert run("train", folder, "--data", data, "--resume") == 2
     assert "SNNC-E424" in capsys.readouterr().err
     assert run("train", folder, "--data", data) == 0

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from wide import examples
 
 import snnc
 from snnc.checks.trial import run_once
@@ -69,10 +70,11 @@ def mlp():
 
 @pytest.fixture(scope="session")
 def classifiers(digits):
+    """Trained modules; the accuracy of the residual network is compared only with ``--wide``."""
     torch.set_num_threads(1)
     x, y, *_ = digits
     torch.manual_seed(0)
-    return {"mlp": trained(mlp(), x, y, 12), "residual": trained(Residual(), x, y, 4)}
+    return {"mlp": trained(mlp(), x, y, 12), "residual": trained(Residual(), x, y, examples(1, 4))}
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +99,7 @@ def test_the_digits_are_those_that_were_encoded(digits):
     assert set(y) == set(range(10))
 
 
+@pytest.mark.representative("mlp")
 @pytest.mark.parametrize("kind", ["mlp", "residual"])
 def test_a_trained_classifier_loses_little_accuracy(kind, classifiers, digits):
     module = classifiers[kind]
@@ -139,6 +142,7 @@ def test_onnx_runtime_sees_the_same_spikes(tmp_path, classifiers, digits):
     np.testing.assert_allclose(theirs["output"], ours["output"], atol=1e-5)
 
 
+@pytest.mark.representative("mlp-512")
 @pytest.mark.parametrize(("kind", "samples"), [("mlp", 512), ("residual", 320)])
 def test_training_goes_on_after_the_conversion(kind, samples, classifiers, digits):
     """A single step costs accuracy, and backpropagation through time wins much of it back."""
@@ -191,10 +195,12 @@ def test_a_converted_file_is_described_and_written(file, tmp_path, capsys):
     assert call("verify", tmp_path / "snn.onnx") == 0
 
 
-def test_a_machine_computes_the_same(file, tmp_path, capsys):
+@pytest.mark.representative("cpu")
+@pytest.mark.parametrize("target", ["cpu", "gc200"])
+def test_a_target_computes_the_same(file, tmp_path, capsys, target):
     samples = file.with_name("samples.npz")
     chosen = ["--ann2snn", "--calibration", samples, "--steps", 6, "--batch", 4]
-    assert call("compile", file, *chosen, "--data", samples, "-o", tmp_path / "p", "--run", "--json") == 0
+    assert call("compile", file, *chosen, "--target", target, "-o", tmp_path / "p", "--run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["trial"]["largest_difference"] < 1e-5
     for data in (None, file.with_name("x.npz")):
         assert run_once(tmp_path / "p", data).largest_difference < 1e-5

@@ -10,7 +10,9 @@ import snnc
 from snnc.backends.native.library import NativeError
 from snnc.cli import main as cli
 from snnc.compiler.ir.graph import Linear
+from snnc.driver.compiling import compile_to_folder
 from snnc.errors import EstimateError, ExploreError, ProjectFolderError
+from snnc.options.compile_options import options
 
 pytestmark = pytest.mark.usefixtures("cpu_projects_as_for_users")
 TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
@@ -48,8 +50,8 @@ def test_the_command_line_compiles_runs_and_trains_for_the_processor(command, tm
     x, y = samples()
     np.savez(tmp_path / "data.npz", x=x, y=y)
     np.savez(tmp_path / "inputs.npz", x=x.swapaxes(0, 1))
-    options = ("--loss", "ce_mean_membrane", "--optimizer", "adam", "--input-kind", "spikes", "--run")
-    assert call("compile", tmp_path / "model.onnx", "--target", "cpu", *options, "-o", tmp_path / "build") == 0
+    given = ("--loss", "ce_mean_membrane", "--optimizer", "adam", "--input-kind", "spikes", "--run")
+    assert call("compile", tmp_path / "model.onnx", "--target", "cpu", *given, "-o", tmp_path / "build") == 0
     assert "largest difference from the reference" in capsys.readouterr().out
     assert json.loads((tmp_path / "build" / "project.json").read_text())["kind"] == "cpu"
     assert call("train", tmp_path / "build", "--data", tmp_path / "data.npz", "--epochs", 2, "--json") == 0
@@ -128,7 +130,7 @@ def is_view_of_a_file(array):
 
 @pytest.mark.parametrize("damage", [lambda file: b"", lambda file: file[:-8], lambda file: b"x" * len(file), lambda file: None])
 def test_a_damaged_file_of_weights_is_told(tmp_path, damage):
-    snnc.compile(network(), "cpu", output=tmp_path / "p").close()
+    compile_to_folder(network().graph(), options("cpu"), tmp_path / "p")
     file = tmp_path / "p" / "weights.safetensors"
     content = damage(file.read_bytes())
     file.unlink() if content is None else file.write_bytes(content)

@@ -1,6 +1,7 @@
 """Trained parameters of imported neurons: gradients as in autograd, saved, and written back."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -67,6 +68,7 @@ def places(graph):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.representative("Leaky", "Leaky, a beta each", "Synaptic")
 @pytest.mark.parametrize("name", NEURONS)
 def test_parameters_of_an_imported_file_take_the_gradient_of_autograd(name, tmp_path):
     neuron, options, learn = NEURONS[name]
@@ -89,10 +91,17 @@ def test_parameters_of_an_imported_file_take_the_gradient_of_autograd(name, tmp_
     assert seen == len(learn) + len({"beta", "threshold"} & set(learn))
 
 
-@pytest.fixture
-def model(tmp_path):
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory):
+    file = tmp_path_factory.mktemp("leaky") / "m.onnx"
     with pytest.warns():
-        exported(tmp_path / "m.onnx", snn.Leaky, {"beta": 0.9}, ["beta"])
+        exported(file, snn.Leaky, {"beta": 0.9}, ["beta"])
+    return file
+
+
+@pytest.fixture
+def model(leaky, tmp_path):
+    shutil.copy(leaky, tmp_path / "m.onnx")
     x, y = samples()
     np.savez(tmp_path / "d.npz", x=x, y=y)
     np.savez(tmp_path / "x.npz", x=x.swapaxes(0, 1))

@@ -54,6 +54,7 @@ def test_the_named_output_is_learned_and_the_other_is_not(side):
     assert not any(other in name for name in changed)
 
 
+@pytest.mark.representative("reference", "cuda", "one")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.usefixtures("machines")
 def test_a_project_keeps_it_on_every_target(monkeypatch, tmp_path, target):

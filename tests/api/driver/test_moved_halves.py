@@ -56,13 +56,14 @@ def wanted(case, x):
         return ran(session, x)
 
 
+@pytest.mark.representative("weights", "weights and states", "run")
 @pytest.mark.parametrize("case", CASES)
 def test_the_reference_runs_the_project_of_a_machine(case, x):
     with session_for(project("one.toml", case), {"input": x}, target="reference") as session:
         np.testing.assert_array_equal(ran(session, x), wanted(case, x))
 
 
-@pytest.mark.representative("cpu-run", "one.toml-history", "one.toml-weights")
+@pytest.mark.representative("cpu-run", "one.toml-weights")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("target", ["cpu", "cuda", "one.toml"])
 def test_each_target_runs_the_project_of_the_reference(target, case, x):

@@ -4,20 +4,23 @@ import os
 
 import numpy as np
 import pytest
+from forked import command
 
 import snnc
 from snnc.backends.folders.folder_lock import locked
 from snnc.backends.folders.manifest import MANIFEST, TRAINED, read_manifest
 from snnc.cli import main as cli
+from snnc.driver.compiling import compile_to_folder
 from snnc.errors import OptionConflictError
+from snnc.options.compile_options import options
 
 
 def net(hidden=5):
     return snnc.Sequential(6, snnc.Dense(hidden), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
 
 
-def compiled(folder, target="reference", **options):
-    snnc.compile(net(), target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=10, output=folder, **options).close()
+def compiled(folder, target="reference", **given):
+    snnc.compile(net(), target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=10, output=folder, **given).close()
     return folder
 
 
@@ -68,13 +71,14 @@ def test_a_folder_of_another_tool_is_refused_before_the_model_is_read(tmp_path, 
     assert [p.name for p in (tmp_path / "theirs").iterdir()] == ["project.json"]
 
 
-def test_compiling_over_a_folder_in_training_is_refused(tmp_path, command):
+def test_compiling_over_a_folder_in_training_is_refused(tmp_path):
     folder = compiled(tmp_path / "p")
     with locked(folder, "trains"):
-        found = command("compile", folder, "-o", folder, "--target", "reference")
-    assert found.returncode == 2
-    assert "SNNC-E417" in found.stderr
-    assert f"process {os.getpid()} on" in found.stderr
+        other = command("compile", folder, "-o", folder, "--target", "reference")
+        _, err = other.communicate()
+    assert other.returncode == 2
+    assert "SNNC-E417" in err
+    assert f"process {os.getpid()} on" in err
 
 
 def test_overwriting_without_a_folder_is_refused(tmp_path, capsys):
@@ -100,7 +104,8 @@ def commands_that_write(folder, place):
 
 
 def test_no_command_writes_over_what_it_reads_or_over_a_file_of_a_project(tmp_path, capsys):
-    folder = compiled(tmp_path / "p", "gc200", steps=8)
+    folder = tmp_path / "p"
+    compile_to_folder(net().graph(), options("gc200", steps=8), folder)
     (folder / TRAINED).write_text("weights")
     tried = 0
     for arguments, read in commands_that_write(folder, tmp_path):

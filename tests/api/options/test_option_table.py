@@ -135,20 +135,22 @@ CELLS = {
 
 OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
-OF_TILES = {"calibrate", "mode", "recompute", "streaming"}
-"""Those of them whose effect on each chip is that on one chip."""
-OF_MACHINES = {*OF_CHIPS, "steps", "loss", "optimizer", "half"}
+OF_TILES = {"calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
+"""Those of them whose effect on each chip is that on one chip, and `parts`: see a network in parts in `driver/test_loss_output.py`."""
+OF_MACHINES = {*OF_CHIPS, "steps", "optimizer", "half"}
 """Options that plans and programs for machines depend on. All others change the network before it is lowered, for every target alike."""
-OF_POPTORCH = {"steps", "batch", "loss", "optimizer", "capacity"}
+OF_POPTORCH = {"optimizer", "capacity"}
 """Some of them: packages for PopTorch have the plans of one chip."""
+OF_PROGRAMS = {"steps", "batch", "loss", "optimizer", "capacity", "mode", "drop", "memory", "precision", "half"}
+"""Options that a program without tiles depends on; it is tried on a processor with all others too."""
 
 
 def is_wide(name, number, target, value):
-    """Planning for a machine takes longest: tried there are refusals, and the first value of each option that plans depend on."""
-    if target in ("reference", "cpu", "cuda") or support_of(name, backend_of(TARGETS[target]), value) == "refused":
+    """Tried are refusals, every value on the CPU, and elsewhere the first value of each option on which plans or programs depend."""
+    if target == "cpu" or support_of(name, backend_of(TARGETS[target]), value) == "refused":
         return target == "several" and name not in OF_CHIPS
-    of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS - OF_TILES}[target]
-    return name not in of or number > 0
+    of = {"reference": set(CELLS), "cuda": OF_PROGRAMS, "poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS - OF_TILES}
+    return name not in of[target] or (number > 0 and name != "precision")
 
 
 def cells():

@@ -15,6 +15,8 @@ import snnc
 from snnc import errors
 from snnc.backends.folders.manifest import MANIFEST, write_manifest
 from snnc.cli import main as cli
+from snnc.driver.compiling import compile_to_folder
+from snnc.options.compile_options import options
 from snnc.project import known_projects
 from snnc.project.known_projects import is_known
 
@@ -27,15 +29,20 @@ def state(tmp_path, monkeypatch):
     return tmp_path / "state"
 
 
-def compiled(folder, target="cpu", **options):
+def compiled(folder, target="cpu", **given):
     net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
-    snnc.compile(net, target, steps=5, batch=2, output=folder, **options).close()
+    compile_to_folder(net.graph(), options(target, steps=5, batch=2, **given), folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("made") / "p")
+
+
+@pytest.fixture(scope="module")
+def made_for_tiles(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("made") / "p", "gc200")
 
 
 @pytest.fixture
@@ -46,8 +53,8 @@ def project(tmp_path, made):
     return tmp_path / "p"
 
 
-def outputs(folder, **options):
-    with snnc.open(folder, **options) as session:
+def outputs(folder, **given):
+    with snnc.open(folder, **given) as session:
         return session.run(INPUT)["output"]
 
 
@@ -59,10 +66,10 @@ def forget(state):
     shutil.rmtree(state)
 
 
-def run(project, *options):
+def run(project, *more):
     np.savez(project.parent / "x.npz", x=INPUT)
     return cli.run_command(
-        ["run", str(project), "--inputs", str(project.parent / "x.npz"), "--outputs", str(project.parent / "y.npz"), *options]
+        ["run", str(project), "--inputs", str(project.parent / "x.npz"), "--outputs", str(project.parent / "y.npz"), *more]
     )
 
 
@@ -107,9 +114,8 @@ def test_every_command_that_executes_asks(tmp_path, state, command, capsys):
 
 
 @pytest.mark.parametrize("command", ["check", "inspect", "convert", "compile"])
-def test_commands_that_read_the_model_alone_do_not_ask(tmp_path, state, command):
-    project = compiled(tmp_path / "p", "gc200")
-    forget(state)
+def test_commands_that_read_the_model_alone_do_not_ask(tmp_path, made_for_tiles, command):
+    project = shutil.copytree(made_for_tiles, tmp_path / "p")
     rest = {
         "convert": [tmp_path / "m.onnx"],
         "compile": ["--target", "reference", "-o", tmp_path / "q"],
@@ -247,7 +253,7 @@ def test_a_folder_above_in_which_others_can_put_another_is_refused(project, tmp_
 def test_a_folder_above_that_others_can_write_is_refused_whoever_owns_the_folders(tmp_path, open_folder):
     user = tmp_path / "top" / "user"
     user.mkdir(parents=True)
-    project = compiled(user / "p", "gc200")
+    project = compiled(user / "p")
     os.chown(user, 12345, 12345)
     assert outputs(project).shape == (5, 2, 2)
     {"user": user, "top": tmp_path / "top"}[open_folder].chmod(0o777)
@@ -275,7 +281,7 @@ def test_what_belongs_to_another_user_is_refused(project, place):
 def test_a_project_is_closed_to_others_whatever_the_umask(tmp_path):
     old = os.umask(0)
     try:
-        project = compiled(tmp_path / "p", "gc200")
+        project = compiled(tmp_path / "p")
     finally:
         os.umask(old)
     assert not [p for p in (project, *project.rglob("*")) if p.stat().st_mode & 0o022]

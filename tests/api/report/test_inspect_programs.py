@@ -91,6 +91,7 @@ def test_the_text_labels_what_is_predicted_counted_and_measured(trained, capsys)
         assert "net: a training step on cpu" in session.report_text("text")
 
 
+@pytest.mark.wide  # test_accessible_pages.py opens such a page too
 def test_the_page_is_drawn_in_a_browser_wide_and_narrow(trained, capsys):
     assert "wrote" in shown(capsys, "inspect", trained)
     for width, dark in ((1300, False), (420, True)):
@@ -198,7 +199,7 @@ def test_what_draws_tiles_is_refused(trained, capsys):
 
 
 def test_open_sizes_and_damaged_times_are_said(tmp_path, capsys):
-    snnc.compile(network(), target="cpu", output=tmp_path / "p").close()
+    compile_to_folder(as_graph(network()), options("cpu"), tmp_path / "p")
     assert re.search(
         r"a forward pass of \d+ steps, \d+ samples +\d.* predicted", shown(capsys, "inspect", tmp_path / "p", "--format", "text")
     )
