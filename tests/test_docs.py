@@ -26,7 +26,8 @@ def test_the_reference_page_of_training_is_what_the_code_says(monkeypatch):
     """Every fifth row of its tables; all with ``--wide``."""
     made, step = reference(), examples(5, 1)
     for name in ("loss_rows", "optimizer_rows", "precision_rows"):
-        monkeypatch.setattr(made, name, lambda rows=getattr(made, name)()[::step]: rows)
+        every = getattr(made, name)()
+        monkeypatch.setattr(made, name, lambda rows=every[::step]: rows)
     page, found = (ROOT / "docs" / "reference" / "training.md").read_text().splitlines(), made.training_page().splitlines()
     assert [line for line in found if line not in page] == [], "run: python docs/reference/make_reference.py"
     assert found == page or step > 1

@@ -118,7 +118,8 @@ def few_tiles(tmp_path):
 
 
 def test_the_main_job_runs_trains_and_reports(tmp_path, few_digits, few_tiles, run_script):
-    said = run_script(few_digits / "main_job.py", "--folder", tmp_path / "digits", "--epochs", 1, "--batch", 16, "--target", few_tiles).split("digits on ")[-1]
+    options = ("--folder", tmp_path / "digits", "--epochs", 1, *examples(("--batch", 16), ()), "--target", few_tiles)
+    said = run_script(few_digits / "main_job.py", *options).split("digits on ")[-1]
     numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", said)]
     torch, compiled, trained = numbers
     assert compiled == pytest.approx(torch, abs=0.003)
@@ -141,7 +142,7 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
 
 @pytest.mark.representative(*OFTEN)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_projects_as_for_users):
+def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script):
     if name == "torchrun":
         pytest.importorskip("torch")
     said = run_script(EXAMPLES / name / f"{name}.py", tmp_path)
@@ -152,7 +153,7 @@ def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_p
     assert shipped.size[0] / shipped.size[1] == pytest.approx(drawn.shape[1] / drawn.shape[0], rel=0.2)
 
 
-def test_the_words_of_the_papers_train_by_their_recipe(tmp_path, monkeypatch, cpu_projects_as_for_users):
+def test_the_words_of_the_papers_train_by_their_recipe(tmp_path, monkeypatch):
     """A smaller network and fewer words."""
     monkeypatch.syspath_prepend(EXAMPLES / "papers")
     monkeypatch.chdir(tmp_path)

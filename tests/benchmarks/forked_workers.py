@@ -64,5 +64,6 @@ def _become_worker(arguments, env, requests, answers, stderr):
 
 @pytest.fixture(name="forked")
 def workers_are_forks(monkeypatch):
-    """Workers are forks of this process."""
+    """Workers are forks of this process, and their turns are short."""
+    monkeypatch.setattr(process, "TURN_MS", 10.0)
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(PIPE=-1, Popen=ForkedWorker))

@@ -80,7 +80,7 @@ def write_files(folder):
     snnc.compile(net, steps=STEPS, loss="ce_mean_membrane", optimizer="adam", output=folder / "build").close()
     run_command(["compile", str(folder / "model.onnx"), "--target", "gc200", "--batch", "2", "-o", str(folder / ON_TILES)])
     shutil.copytree(folder / ON_TILES, folder / "other")
-    (folder / "recipe.toml").write_text('epochs = 2\nbatch = 16\nlearning_rate = 0.01\n')
+    (folder / "recipe.toml").write_text("epochs = 2\nbatch = 16\nlearning_rate = 0.01\n")
     for name in ("data.npz", "digits.npz", "train.npz"):
         np.savez(folder / name, x=x, y=y)
     np.savez(folder / "x.npz", input=x[:32].transpose(1, 0, 2))
