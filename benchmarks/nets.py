@@ -20,12 +20,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.everyday import EVERYDAY
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.published import PublishedNet, moving_strokes, simulate
+from snnc.benchmarks.published.simulate import SimulatedCounts
 from snnc.benchmarks.published_nets import DATASETS, SURROGATE, WINDOW, layer_names, network_of, published_net
 from snnc.errors import UnknownBenchmarkError
 
@@ -88,14 +90,19 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
     net = published_net(name, source, layers=layers, per_tile=2, ipus=1, activity=percent / 100, batch=48, optimizer="adam")
     if suite != "logged":
         return _benchmark(net, suite, 1, FULL)
-    inputs = moving_strokes(net.steps, net.batch, SEED)
-    counts = simulate(net, inputs, multiplier=MULTIPLIER[suite], seed=SEED)
+    counts = _simulated(net)
     hidden = layer_names(net)[:-1]
     return replace(
         _benchmark(counts.of(net), suite, 1, "simulated: moving pen strokes"),
         counts={"input": counts.inputs, **dict(zip(hidden, counts.spikes, strict=False))},
         support_counts=dict(zip(hidden, counts.gradients, strict=False)),
     )
+
+
+@cache
+def _simulated(net: PublishedNet) -> SimulatedCounts:
+    """Return the counts of a logged net; the simulation takes half a second."""
+    return simulate(net, moving_strokes(net.steps, net.batch, SEED), multiplier=MULTIPLIER["logged"], seed=SEED)
 
 
 def _multi_neuron(name: str, ipus: int, per_tile: int, base: int, percent: float, batch: int) -> Benchmark:

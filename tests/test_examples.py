@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from contextlib import chdir, redirect_stdout
@@ -15,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
+from wide import examples
 
 import snnc
 from snnc.cli.main import run_command
@@ -89,8 +91,35 @@ def test_the_imported_network_is_as_accurate_as_snntorch_says(data):
         assert session.evaluate(data["test_x"], data["test_y"]) == pytest.approx(facts["test_accuracy"], abs=1e-9)
 
 
-def test_the_main_job_runs_trains_and_reports(tmp_path, run_script, codelets_as_for_users):
-    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits", "--epochs", 1).split("digits on ")[-1]
+@pytest.fixture
+def few_digits(tmp_path, data):
+    """A copy of the digits' example with fewer samples, whose accuracy is that of the reference; the whole one with ``--wide``."""
+    train, test = examples((128, 64), (len(data["x"]), len(data["test_x"])))
+    facts = json.loads((DIGITS / "digits.json").read_text())
+    folder = tmp_path / "example"
+    folder.mkdir()
+    for name in ("main_job.py", "digits.onnx"):
+        shutil.copy(DIGITS / name, folder)
+    few = {name: data[name][:number] for name, number in (("x", train), ("y", train), ("test_x", test), ("test_y", test))}
+    np.savez(folder / "digits.npz", **few)
+    if test < len(data["test_x"]):
+        with snnc.compile(DIGITS / "digits.onnx") as session:
+            facts["test_accuracy"] = session.evaluate(few["test_x"], few["test_y"])
+    (folder / "digits.json").write_text(json.dumps(facts))
+    return folder
+
+
+@pytest.fixture
+def few_tiles(tmp_path):
+    """A machine like GC200 with 64 tiles; GC200 with ``--wide``."""
+    file = tmp_path / "few.toml"
+    file.write_text('extends = "gc200"\nname = "few"\ntiles_per_chip = 64\n')
+    return examples(file, "gc200")
+
+
+def test_the_main_job_runs_trains_and_reports(tmp_path, few_digits, few_tiles, run_script):
+    options = ("--folder", tmp_path / "digits", "--epochs", 1, *examples(("--batch", 16), ()), "--target", few_tiles)
+    said = run_script(few_digits / "main_job.py", *options).split("digits on ")[-1]
     numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", said)]
     torch, compiled, trained = numbers
     assert compiled == pytest.approx(torch, abs=0.003)
@@ -113,7 +142,7 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
 
 @pytest.mark.representative(*OFTEN)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_projects_as_for_users):
+def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script):
     if name == "torchrun":
         pytest.importorskip("torch")
     said = run_script(EXAMPLES / name / f"{name}.py", tmp_path)
@@ -124,7 +153,7 @@ def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_p
     assert shipped.size[0] / shipped.size[1] == pytest.approx(drawn.shape[1] / drawn.shape[0], rel=0.2)
 
 
-def test_the_words_of_the_papers_train_by_their_recipe(tmp_path, monkeypatch, cpu_projects_as_for_users):
+def test_the_words_of_the_papers_train_by_their_recipe(tmp_path, monkeypatch):
     """A smaller network and fewer words."""
     monkeypatch.syspath_prepend(EXAMPLES / "papers")
     monkeypatch.chdir(tmp_path)

@@ -30,9 +30,10 @@ sys.exit(pytest.main(["-q", "-rs", "-p", "lacking", "-p", "no:cacheprovider", *s
 def test_a_file_is_skipped_only_for_want_of_a_framework(tmp_path, line, required, status, said):
     (tmp_path / "test_with.py").write_text(f"{line}\n\ndef test_it():\n    assert False\n")
     (tmp_path / "test_without.py").write_text("def test_it():\n    pass\n")
+    settings = {"PYTHONPATH": str(Path(__file__).parent / "common"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path)],
-        env={**os.environ, "SNNC_TEST_FRAMEWORKS": required, "PYTHONPATH": str(Path(__file__).parent / "common")},
+        env={**os.environ, **settings, "SNNC_TEST_FRAMEWORKS": required},
         cwd=tmp_path,
         capture_output=True,
         text=True,

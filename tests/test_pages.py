@@ -43,6 +43,8 @@ SMALLER = {
     "training-recipes": (('    tensorboard="runs/1",\n', ""),),  # needs tensorboardX
     "digits": (('data["x"], data["y"]', 'data["x"][:64], data["y"][:64]'),),
 }
+FEWER = {"gc200,bow,pod4": "gc200,bow", "1,16,64": "1,16", "0.01,0.1": "0.1"}
+"""Values of options of `snnc explore`, and those with which it runs here."""
 OF_THE_REFERENCE = ("-o", "--batch", "--steps", "--loss", "--optimizer", "--surrogate")
 """Options of `snnc compile` that every target has."""
 WHOLE = ("coming-from", "reference/python", "front.md")
@@ -71,6 +73,7 @@ def as_run(arguments):
     A project of a target that builds programs is kept apart for `inspect`, and compiled for the reference, which builds none.
     """
     words = [re.sub(r"^(5|20|100)$", "2", word) if before == "--epochs" else word for before, word in pairwise(["", *arguments])]
+    words = [FEWER.get(word, word) if words[0] == "explore" else word for word in words]
     if words[0] == "inspect" and words[1] == "build/":
         yield [words[0], ON_TILES, *words[2:]]
     elif words[0] == "compile" and "-o" in words and words[words.index("--target") + 1] != "reference":
@@ -129,7 +132,7 @@ def test_the_python_of_a_page_runs(page, folder_of_a_reader):
         if scope["session"]._closed:
             scope["session"] = session_of(page)
             scope["session"].save("run.safetensors", optimizer=True)
-        scope |= {name: scope_of(page)[name] for name in ("x", "y")}
+        scope["x"], scope["y"] = samples(SIZES.get(page.stem, (INPUTS, CLASSES))[0])
         exec(compile(smaller(block, page), str(page), "exec"), scope)
 
 

@@ -24,7 +24,7 @@ def quick(folder, root, budget=30.0):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rs", "-q", "."],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(root / "tests" / "common")},
+        env={**os.environ, "PYTHONPATH": str(root / "tests" / "common"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,

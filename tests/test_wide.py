@@ -48,7 +48,7 @@ def test_cases_that_are_named_run_and_have_to_exist(tmp_path, root, cases, run):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "."],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root / "tests" / "common")},
+        env={**os.environ, "PYTHONPATH": str(root / "tests" / "common"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=60,

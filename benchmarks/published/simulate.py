@@ -34,7 +34,7 @@ READOUT_THRESHOLD: Final = -100.0
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCounts:
-    """Counts of one batch, from all steps and samples."""
+    """Counts of one batch, from all steps and samples, in read-only arrays."""
 
     inputs: npt.NDArray[np.int64]
     """Number of input spikes that are used [T, B]."""
@@ -78,6 +78,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
             counts[1, i, t] = above.sum(axis=1)
             counts[2, i, t] = sent[i].sum(axis=1)
             counts[3, i, t] = np.minimum((states[i] > second_thresholds[i]).sum(axis=1), layer.capacity)
+    counts.flags.writeable = False
     return SimulatedCounts(counts[0, 0], *(tuple(part) for part in counts[1:]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -46,6 +47,7 @@ class ForkedWorker:
 def _become_worker(arguments, env, requests, answers, stderr):
     """Serve requests as the process of ``python -m snnc.benchmarks.cpu.worker`` does, and end."""
     code = 1
+    gc.freeze()  # a collection would copy all pages of the test process
     try:
         for source, target in ((requests[0], 0), (answers[1], 1), (stderr.fileno(), 2)):
             os.dup2(source, target)
@@ -64,5 +66,6 @@ def _become_worker(arguments, env, requests, answers, stderr):
 
 @pytest.fixture(name="forked")
 def workers_are_forks(monkeypatch):
-    """Workers are forks of this process."""
+    """Workers are forks of this process, and their turns are short."""
+    monkeypatch.setattr(process, "TURN_MS", 10.0)
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(PIPE=-1, Popen=ForkedWorker))

@@ -7,6 +7,7 @@ import sys
 import xml.etree.ElementTree as ET
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,22 +128,29 @@ PEERS = [e for e in (*ENTRIES, next(e for e in CUDA_ENTRIES if e.engine == "spyx
 INSTALLED = [(e, v) for e in PEERS for v in e.variants if v not in ("compiled", "one thread")]
 
 
+@cache
+def check_of(workload):
+    return make_check(workload)
+
+
+@pytest.mark.representative("recurrent-*", "maps-torch-*", "maps-snntorch-eager0", "lone-torch-*", "lone-snntorch-eager0")
 @pytest.mark.parametrize(("entry", "variant"), INSTALLED, ids=lambda x: getattr(x, "engine", x))
 @pytest.mark.parametrize("workload", [RECURRENT, CONV, LONE], ids=lambda w: w.name)
 def test_frameworks_show_the_numbers_of_the_reference(entry, variant, workload, tmp_path):
     pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
-    check = make_check(workload)
+    check = check_of(workload)
     assert answered(check, import_module(entry.module).ENGINE(check.problem, entry.mode, variant), tmp_path / "a.npz") == ""
 
 
 LOWER = [(e, v) for e in CUDA_ENTRIES if e.precision != "float32" and e.engine != "snnc" for v in e.variants if v in ("eager", "scan")]
 
 
+@pytest.mark.representative("recurrent-* bfloat16-*", "recurrent-torch *", "maps-torch bfloat16-eager", "lone-torch float16-eager")
 @pytest.mark.parametrize(("entry", "variant"), LOWER, ids=lambda x: f"{x.engine} {x.mode}" if hasattr(x, "engine") else x)
 @pytest.mark.parametrize("workload", [RECURRENT, CONV, LONE], ids=lambda w: w.name)
 def test_frameworks_in_a_lower_precision_are_within_its_error_and_really_round(entry, variant, workload, tmp_path):
     pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
-    check, path = make_check(workload), tmp_path / "a.npz"
+    check, path = check_of(workload), tmp_path / "a.npz"
     assert answered(check, import_module(entry.module).ENGINE(check.problem, entry.mode, variant), path, entry.tolerance) == ""
     error = gradient_error(path, check.exact)
     if entry.precision == "tf32":  # a CPU has no TF32: its products are float32
@@ -245,7 +253,7 @@ def test_weights_are_reset_after_few_timed_steps_so_that_all_engines_see_the_sam
     ("fault", "told"),
     [("dies", "ended with 3: no memory left"), ("raises", "ValueError: a shape is wrong"), ("hangs", "took longer than 1 s")],
 )
-def test_an_engine_that_fails_is_ended_with_its_reason(stub, tmp_path, fault, told):
+def test_an_engine_that_fails_is_ended_with_its_reason(stub, forked, tmp_path, fault, told):
     write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
     running = Process(stub(fault), fault, 1)
     running.ask("open", data=str(tmp_path / "p.npz"))

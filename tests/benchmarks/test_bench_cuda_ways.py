@@ -194,8 +194,11 @@ def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_time
     assert (tmp_path / SMALL.label / "whole.npz").exists()
 
 
-def test_a_workload_without_a_problem_is_lost_and_the_others_are_not(tmp_path):
-    broken = replace(SMALL, name="broken", density=0.0)
+def test_a_workload_without_a_problem_is_lost_and_the_others_are_not(tmp_path, monkeypatch):
+    broken, in_a_process = replace(SMALL, name="broken", density=0.0), preparation.prepare
+    prepare_in_this_process(monkeypatch)
+    here = preparation.prepare
+    monkeypatch.setattr(preparation, "prepare", lambda *given: (in_a_process if broken in given else here)(*given))
     ready = prepare_workloads([(broken, []), (SMALL, [])], tmp_path, SETTINGS, print)
     assert set(ready.files) == {SMALL.label}
     assert ready.lost["broken-0"].startswith("its problem was not prepared: ")

@@ -14,7 +14,7 @@ from snnc.benchmarks.conditions import Conditions
 from snnc.benchmarks.cuda.predicted import predict_gpu_step
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips
-from snnc.benchmarks.reproduce import claims, command
+from snnc.benchmarks.reproduce import claims, command, training
 from snnc.benchmarks.reproduce.chart import _linear, draw
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
 from snnc.benchmarks.reproduce.command import RowsFile, chosen_figures, reproduce
@@ -235,7 +235,14 @@ def test_a_tile_map_draws_every_tile_of_the_machine():
     assert all(0 < layer["mean_bytes"] <= layer["largest_bytes"] <= 638_976 for layer in found["layers"])
 
 
-def test_the_capacity_that_training_needs_is_counted_after_each_epoch():
+@pytest.fixture
+def small_training(monkeypatch):
+    """Narrow layers and few test samples."""
+    monkeypatch.setattr(training, "WIDTH", 64)
+    monkeypatch.setattr(training, "TEST", 96)
+
+
+def test_the_capacity_that_training_needs_is_counted_after_each_epoch(small_training):
     found = spikes_over_training(None, samples=96, epochs=2)
     assert {len(series) for what in ("largest", "mean") for series in found[what].values()} == {3}
     assert set(found["largest"]) == {"hidden1", "hidden2"}
@@ -244,7 +251,7 @@ def test_the_capacity_that_training_needs_is_counted_after_each_epoch():
     )
 
 
-def test_rows_that_train_give_an_accuracy_for_each_seed_and_epoch():
+def test_rows_that_train_give_an_accuracy_for_each_seed_and_epoch(small_training):
     assert len(train_depth(2, 10.0, 2, samples=96, epochs=1)["accuracy"]) == 2
     assert [len(curve) for curve in train_neuron_model("Synaptic", 1, samples=96, epochs=2)["accuracy"]] == [2]
     code = train_population_code(2, 10, 1, samples=96, epochs=1)
@@ -364,8 +371,8 @@ def test_an_unknown_figure_is_refused_with_the_names():
 
 
 def test_energies_of_products_follow_from_counts_and_published_numbers():
-    case = benchmark("logged-h2-a5")
-    known, program = energies(), benchmark("logged-h2-a5").program()
+    case = benchmark("logged-h2-a1")
+    known, program = energies(), case.program()
     activity = by_buffer(program, case.activity)
     dense = synaptic_work(program, activity, case.steps, case.batch, events=False)
     sizes = [(2312, 1466), (1466, 1466), (1466, 10)]

@@ -80,6 +80,7 @@ def test_gains_multiply_the_weights_into_a_layer(script):
         np.testing.assert_allclose(other.operation.weight, gain * one.operation.weight, rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_a_capacity_may_fall_to_that_of_the_training(script, monkeypatch):
     """In the first epoch, more spikes are sent."""
     for name, value in {"STEPS": 20, "BATCH": 16}.items():

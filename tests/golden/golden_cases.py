@@ -17,7 +17,6 @@ SEVERAL_CHIPS = {
     "pod16": ("deep", "wide"),
     "bow": ("lif", "wide"),
 }
-QUICK_TILES = ("recurrent", "sparse", "several_inputs")
 FILES = (
     "norse_lifcell_ts.onnx",
     "norse_lsnn_dyn.onnx",
@@ -87,20 +86,18 @@ REFUSED = {
 }
 
 
-def _emit(model: str, target: str, *more: str, quick: bool = False) -> Case:
+def _emit(model: str, target: str, *more: str) -> Case:
     return Case(
         " ".join((model, target, *more)),
         model,
         (("compile", "MODEL", "--target", target, "-o", "out", *SIZES, *more),),
-        quick,
     )
 
 
 def _projects() -> Iterator[Case]:
     for model, target in itertools.product(NETS, TARGETS):
         loss = ("--loss", "ce_count") if model in ("lif_fires", "feedback") else LOSS
-        quick = target in ("cpu", "cuda") or (model in QUICK_TILES and target != "reference")
-        yield _emit(model, target, *loss, quick=quick)
+        yield _emit(model, target, *loss)
         if target not in ("reference", "poptorch"):
             yield _emit(model, target)
     for target, models in SEVERAL_CHIPS.items():
@@ -118,7 +115,7 @@ def _projects() -> Iterator[Case]:
 
 def _other_commands() -> Iterator[Case]:
     for model in NETS:
-        yield Case(f"{model} check", model, (("check", "MODEL", "--json"), ("check", "MODEL")), quick=True)
+        yield Case(f"{model} check", model, (("check", "MODEL", "--json"), ("check", "MODEL")))
         both = (("convert", "MODEL", "plain.onnx"), ("convert", "MODEL", "functions.onnx", "--form", "functions"))
         refused = ("convert", "MODEL", "model.nir", "--dt", "1e-4")  # but for some: resets and delays that NIR has no words for
         yield Case(f"{model} convert", model, (*both, refused))
@@ -145,10 +142,10 @@ def _other_commands() -> Iterator[Case]:
         shown = tuple(("inspect", "out", "--format", name, "-o", f"report.{name}") for name in formats)
         yield Case(f"{model} {target} inspect", model, (("compile", "MODEL", "--target", target, "-o", "out", *SIZES, *LOSS), *shown))
     for name, text in REFUSED.items():
-        yield Case(f"refused: {name}", "lif", (tuple(text.split()),), quick=True)
-    yield Case("help", "lif", (("--help",), *((name, "--help") for name in COMMANDS)), quick=True)
+        yield Case(f"refused: {name}", "lif", (tuple(text.split()),))
+    yield Case("help", "lif", (("--help",), *((name, "--help") for name in COMMANDS)))
     yield Case("error codes", "lif", (), texts=error_codes)
-    yield Case("targets", "lif", (("targets",), ("targets", "--json"), ("targets", "gc200")), quick=True)
+    yield Case("targets", "lif", (("targets",), ("targets", "--json"), ("targets", "gc200")))
 
 
 def error_codes() -> dict[str, str]:

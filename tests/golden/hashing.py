@@ -48,7 +48,6 @@ class Case:
     name: str
     model: str
     commands: tuple[tuple[str, ...], ...]
-    quick: bool = False
     texts: Callable[[], Mapping[str, str]] = dict
 
 

@@ -7,6 +7,13 @@ from golden_cases import cases
 from hashing import HASHES, Case, difference, digest, libraries, packed, total, workplace, written
 
 REWRITE = "If that is meant, read what changed (--show prints the digests) and run: python tests/golden/take_hashes.py --write"
+OFTEN = (
+    *("lif cpu --loss ce_mean_membrane --truncate 2", "given_parameters cpu --loss ce_mean_membrane", "feedback cpu --loss ce_count"),
+    *("recurrent cuda --loss ce_mean_membrane", "convolutions cuda --loss ce_mean_membrane", "several_inputs cuda"),
+    *("lif gc200", "sparse poptorch --loss ce_mean_membrane", "alif check", "several_inputs check"),
+    *("refused: an unknown target", "refused: an option without a loss", "refused: no *", "targets"),
+)
+"""Cases of ``./test``: each kind of target, several networks, commands that print."""
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +27,8 @@ def known():
     return json.loads(HASHES.read_text())
 
 
-def some():
-    """All cases; without --wide only every third of those that are quick runs."""
-    always = {case.name for case in [case for case in cases() if case.quick][::3]}
-    return [pytest.param(case, id=case.name, marks=() if case.name in always else pytest.mark.wide) for case in cases()]
-
-
-@pytest.mark.parametrize("case", some())
+@pytest.mark.representative(*OFTEN)
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_what_is_emitted_and_printed_is_as_it_was(case, place, known):
     text = difference(known, case.name, place.hashes(case))
     others = {name: (was, libraries()[name]) for name, was in known["libraries"].items() if libraries()[name] != was}
