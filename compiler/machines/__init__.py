@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -21,6 +22,7 @@ OtherTargets: TypeAlias = Mapping[str, Sequence[str]]
 _NONE: Final[OtherTargets] = MappingProxyType({})
 
 
+@cache
 def target_names() -> tuple[str, ...]:
     """Return the names of the machines included with snnc, in alphabetical order."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
@@ -87,7 +89,13 @@ def load_target(name_or_path: str | Path, other_targets: OtherTargets = _NONE) -
     >>> load_target("m2000").tiles
     5888
     """
-    return parse_target(target_text(name_or_path, other_targets), str(name_or_path))
+    text = str(name_or_path)
+    return _included(text) if text in target_names() else parse_target(target_text(name_or_path, other_targets), text)
+
+
+@cache
+def _included(name: str) -> Target:
+    return parse_target(target_text(name), name)
 
 
 def parse_target(text: str, where: str) -> Target:

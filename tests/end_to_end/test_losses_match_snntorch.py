@@ -1,7 +1,8 @@
-"""Twenty updates with composed losses, in snnc and in snnTorch with autograd, from the same weights on the same batches."""
+"""Updates with composed losses, in snnc and in snnTorch with autograd, from the same weights on the same batches."""
 
 import numpy as np
 import pytest
+from wide import examples
 
 import snnc
 from snnc.compiler.neurons.surrogates.library import atan
@@ -10,7 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: nothing to 
 snn = pytest.importorskip("snntorch", reason="snntorch is not installed: nothing to compare with")
 pytest.importorskip("snntorch.functional")
 
-STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS, UPDATES = 10, 12, 16, 20, 12, 20
+STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS, UPDATES = 10, 12, 16, 20, 12, examples(8, 20)
 
 
 class Theirs(torch.nn.Module):
@@ -47,8 +48,9 @@ LOSSES = {
 }
 
 
+@pytest.mark.representative("*l1_rate*", "mse_count*", "mse_membrane*")
 @pytest.mark.parametrize("text", LOSSES)
-def test_twenty_updates_are_those_of_snntorch(text):
+def test_updates_are_those_of_snntorch(text):
     theirs = Theirs()
     net = snnc.Sequential(INPUTS, snnc.Dense(HIDDEN), snnc.LIF(beta=0.9), snnc.Dense(OUTPUTS), snnc.LIF(beta=0.8))
     session = snnc.compile(net, "reference", loss=text, optimizer="sgd:0.05", surrogate=atan(2.0))

@@ -42,7 +42,7 @@ def program_of(make, loss="ce_mean_membrane"):
     return lower(make(np.random.default_rng(3)), loss=parse_loss(loss), optimizer=SGD(1e-2), **output)
 
 
-@pytest.mark.representative("delayed", "slstm")
+@pytest.mark.representative("delayed")
 @pytest.mark.parametrize("make", [recurrent, delayed, learnable, sparse_recurrent, convolutional, choosing, slstm])
 def test_checkpoints_change_no_bit(make):
     program = program_of(make, "ce_max_membrane" if make is recurrent else "ce_mean_membrane")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import test_nir_corpus
 import test_onnx_corpus
-from corpus_programs import EVERY_KIND, ONNX, compare, onnx_runs
+from corpus_programs import ALWAYS, ONNX, compare, onnx_runs
 from cpu_projects import opened
 
 from snnc.compiler.lowering.lower import lower
@@ -12,11 +12,11 @@ from snnc.frontends.load import load
 
 
 def kinds_first(names):
-    return [name if name in EVERY_KIND else pytest.param(name, marks=pytest.mark.wide) for name in names]
+    return [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.wide) for name in names]
 
 
 def test_the_files_that_always_run_are_of_the_corpus():
-    assert set(EVERY_KIND) <= {*ONNX, *test_nir_corpus.GOOD}
+    assert set(ALWAYS) <= {*ONNX, *test_nir_corpus.GOOD}
 
 
 @pytest.mark.parametrize("name", kinds_first(ONNX))

@@ -72,7 +72,7 @@ def program_of(make, half=()):
     return lower(make(np.random.default_rng(3)), loss=parse_loss("ce_max_membrane"), optimizer=SGD(1e-2), half=half, **output)
 
 
-@pytest.mark.representative("learnable", "convolutional")
+@pytest.mark.representative("convolutional")
 @pytest.mark.parametrize("make", [recurrent, learnable, convolutional, pytest.param(gated, marks=pytest.mark.wide)])
 def test_training_steps_are_those_of_the_reference_that_rounds_alike(make):
     program = program_of(make)

@@ -15,6 +15,7 @@ CASES = [
 ]
 
 
+@pytest.mark.representative("*float16")
 @pytest.mark.parametrize(("make", "half", "precision"), CASES)
 def test_records_and_gradients_equal_those_of_the_reference(make, half, precision):
     assert_same_as_the_reference(opened, make, half, 2e-6, precision=precision)

@@ -42,7 +42,7 @@ def program_of(name, **options):
     return lower(graph, loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], **output, **options)
 
 
-@pytest.mark.representative("learnable", "several_inputs", "convolutional", "sparse_recurrent", "choosing", "SLSTM")
+@pytest.mark.representative("several_inputs", "convolutional", "sparse_recurrent", "choosing", "SLSTM")
 @pytest.mark.parametrize("name", CASES)
 def test_records_and_training_steps_equal_those_of_the_reference(name):
     program = program_of(name)
@@ -85,6 +85,7 @@ def test_an_output_may_be_what_the_backward_pass_reads():
         assert_same_training(engine, program, updates=3)
 
 
+@pytest.mark.representative("boxcar")
 @pytest.mark.parametrize("surrogate", WINDOWS)
 def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference(surrogate):
     graph = wide(np.random.default_rng(3), LI(0.9))
@@ -111,6 +112,7 @@ def test_weights_that_no_cache_holds_are_added_in_the_same_order():
         assert record.any()
 
 
+@pytest.mark.representative("second order")
 @pytest.mark.parametrize(("readout", "delay"), [(LI(0.9), 2), (SECOND_ORDER, 0)], ids=["delay", "second order"])
 def test_readouts_of_which_only_the_mean_is_read_train_as_in_the_reference(readout, delay):
     program = lower(wide(np.random.default_rng(3), readout, delay), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9))

@@ -112,10 +112,10 @@ def test_training_steps_are_those_of_the_reference_that_rounds_alike(make, round
         np.testing.assert_allclose(changed[name], program.parameters[name].value - 1e-4 * reference.gradients()[name], atol=1e-6)
 
 
-MORE = [pytest.param(make, marks=pytest.mark.wide) for make in (delayed, convolutional, gated)]
+MORE = [pytest.param(make, marks=pytest.mark.wide) for make in (learnable, delayed, convolutional, gated)]
 
 
-@pytest.mark.parametrize("make", [recurrent, windowed, learnable, *MORE])
+@pytest.mark.parametrize("make", [recurrent, windowed, *MORE])
 def test_gradients_are_off_by_some_of_the_last_of_eight_bits(make):
     """A factor of an adjoint is a delta (half of FEW_BITS), a weight (none: they are the rounded ones) or a slope (FEW_BITS at most)."""
     program = program_of(make)
@@ -193,7 +193,7 @@ def test_targets_that_do_not_round_refuse():
         snnc.compile(net, target="cpu", precision="float8")
 
 
-@pytest.mark.representative("9", "112")
+@pytest.mark.representative("112")
 @pytest.mark.parametrize("size", [9, 100, 112, 200])
 def test_layers_of_any_width_read_the_rounded_weights(size):
     """Rows come in parts that registers hold: of 112 numbers, 7 of 8 vectors in two of AVX2's."""

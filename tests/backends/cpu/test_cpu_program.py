@@ -47,6 +47,7 @@ def train(engine, program, updates=4):
     return engine.get_parameters()
 
 
+@pytest.mark.representative("3")
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_training_gives_the_same_bits_again(threads):
     program = program_of(recurrent)
@@ -90,6 +91,7 @@ def test_sizes_change_from_one_sequence_to_the_next():
             assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
 
 
+@pytest.mark.representative("delayed", "choosing")
 @pytest.mark.parametrize("make", [delayed, sparse_recurrent, choosing])
 def test_single_steps_are_those_of_the_whole_sequence(make):
     program = program_of(make, trained=False)

@@ -58,6 +58,7 @@ def test_few_and_many_addresses_are_sorted_alike(count):
     np.testing.assert_array_equal(events.begin, expected.begin)
 
 
+@pytest.mark.representative("delayed")
 @pytest.mark.parametrize("make", [recurrent, delayed])
 def test_training_and_running_on_events_give_the_bits_of_dense_arrays(make):
     program = lower(spiking(make), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y")

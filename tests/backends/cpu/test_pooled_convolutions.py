@@ -19,6 +19,7 @@ from snnc.compiler.neurons.library import LIF
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 
+@pytest.mark.representative("boxcar:0.2")
 @pytest.mark.parametrize("surrogate", ["fast_sigmoid:25", "boxcar:0.2"])
 def test_training_steps_equal_those_of_the_reference(surrogate):
     graph, given = pooled(np.random.default_rng(3)), parse_surrogate(surrogate)

@@ -36,6 +36,7 @@ def program_of(make, surrogate="fast_sigmoid:25"):
     return lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y", surrogate=given)
 
 
+@pytest.mark.representative("maxima")
 @pytest.mark.parametrize("make", [maxima, choosing])
 def test_training_steps_equal_those_of_the_reference(make):
     program = program_of(make)

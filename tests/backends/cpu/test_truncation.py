@@ -86,7 +86,7 @@ def test_the_reference_cuts_where_detach_does():
     assert not np.allclose(found[None][label], found[3][label], rtol=1e-2)
 
 
-@pytest.mark.representative("delayed-2", "feedback-4")
+@pytest.mark.representative("delayed-2")
 @pytest.mark.parametrize(("make", "every"), [(recurrent, 3), (delayed, 2), (feedback, 4)])
 def test_the_processor_cuts_where_the_reference_does(make, every):
     program = program_of(make, every)

@@ -11,7 +11,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 BATCH = 7
 
 
-@pytest.mark.representative("recurrent", "skip")
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "delayed", "feedback", "learnable", "skip"])
 def test_an_update_in_parts_is_that_of_all_samples_for_every_loss(name):
     program = program_of(name)

@@ -5,10 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cuda_checks import HOST_SOURCES, RUNTIME
-
-from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.toolchain.compilers import compiler
+from cuda_checks import built_check
 
 FAULTS = {
     "copies": "right",
@@ -29,10 +26,8 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    to = tmp_path_factory.mktemp("asynchronous") / "check"
-    command = [*compiler(), "-std=c++17", *HOST_FLAGS, "-O0", f"-I{RUNTIME}", str(Path(__file__).with_name("asynchronous_check.cpp"))]
-    subprocess.run([*command, *HOST_SOURCES, "-o", str(to)], check=True)
-    return to
+    source = Path(__file__).with_name("asynchronous_check.cpp")
+    return built_check(tmp_path_factory.mktemp("asynchronous") / "check", [source], ["-O0"])
 
 
 def said(program, case, order):

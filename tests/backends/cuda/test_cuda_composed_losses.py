@@ -15,5 +15,5 @@ QUICK = (composed_losses.SUMS[1],)
 def test_training_steps_equal_those_of_the_reference(text):
     program = composed_losses.program_of(text)
     with opened(program) as engine:
-        made = composed_losses.batches(program, 4)
+        made = composed_losses.batches(program, 2)
         same_training.assert_same_training(engine, ReferenceEngine(program), made, tolerance=FLOAT32)

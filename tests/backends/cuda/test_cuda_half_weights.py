@@ -34,7 +34,7 @@ def test_updates_equal_those_of_the_reference(make, kind, optimizer):
     with opened(program) as engine:
         differ = size = 0
         for update in range(3):
-            batch = data(program, seed=update)
+            batch = data(program, steps=5, batch=3, seed=update)
             assert engine.train_batch(*batch, 0.01) == pytest.approx(reference.train_batch(*batch, 0.01), rel=1e-4)
             found, wanted = engine.get_parameters(), reference.get_parameters()
             for name in halves:

@@ -56,7 +56,7 @@ def test_wide_rows_and_clusters_of_blocks_drop_the_same_spikes(policy, clusters)
 
 def test_teams_parts_and_segments_drop_and_count_the_same_spikes():
     program = program_of(NETS["feedback"], SpikeLimit(2, "random", seed=3), WINDOW)
-    inputs, labels = data(program, 30, 8, density=0.6)
+    inputs, labels = data(program, 15, 8, density=0.6)
     wanted = ReferenceEngine(program)
     loss = wanted.train_batch(inputs, labels, 1e-2)
     for sharing in ({}, {"team_blocks": 3, "tile": 1}, {"team_blocks": 2, "tile": 8}):
@@ -70,7 +70,7 @@ def test_teams_parts_and_segments_drop_and_count_the_same_spikes():
 
 
 def test_capacity_and_key_are_values_of_a_run_and_initial_spikes_are_all_sent():
-    program = program_of(NETS["recurrent"], SpikeLimit(4))
+    program = program_of(NETS["recurrent"], SpikeLimit(2, "random", seed=3), WINDOW)
     inputs, labels = data(program, STEPS, BATCH, density=0.6)
     reference = ReferenceEngine(program)
     output = next(p for p in program.populations if p.output_buffers)

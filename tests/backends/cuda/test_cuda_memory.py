@@ -23,7 +23,7 @@ from snnc.compiler.lowering.lower import lower
 STEPS, BATCH = 9, 5
 
 
-@pytest.mark.representative("recurrent", "SLSTM", "sparse_recurrent")
+@pytest.mark.representative("recurrent", "sparse_recurrent")
 @pytest.mark.parametrize(
     "name", sampled(["recurrent", "delayed", "choosing", "convolutional", "SLSTM", "learnable", "sparse_recurrent"], 2)
 )
@@ -156,6 +156,7 @@ def test_arrays_behind_dlpack_are_read_where_they_are():
                 engine.forward({"x0": _OnDevice(wrong)}, {})
 
 
+@pytest.mark.representative("spikes")
 @pytest.mark.parametrize("kind", ["spikes", "values"])
 def test_batches_that_are_sent_ahead_are_those_that_are_set(kind):
     """Three batches, one after the other; a batch in between that was not offered; another size; a batch that is refused."""

@@ -21,7 +21,7 @@ from snnc.backends.cuda.errors import NvccMissingError
 from snnc.backends.native.library import NativeError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.external import ExternalLoss
-from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 
 STEPS, BATCH = 9, 5
@@ -118,7 +118,7 @@ def test_batches_that_are_sent_ahead_are_ordered_with_the_callers_stream(asked):
 
 
 def test_what_comes_of_a_bad_input_is_nan_and_is_told_when_the_next_one_is_set():
-    program = lower(dense(np.random.default_rng(3), 70, 20, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=SGD(1e-2))
+    program = lower(dense(np.random.default_rng(3), 70, 20, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
     inputs, labels = data(program, STEPS, BATCH)
     bad = inputs["x0"].copy()
     bad[3, 2, 1] = 0.5

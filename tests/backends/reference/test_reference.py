@@ -12,6 +12,7 @@ from graph_oracle import TorchGraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import NETS, dense, join, learnable, linear, of_model, recurrent
+from wide import examples
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
@@ -23,8 +24,9 @@ from snnc.compiler.neurons.library import LI, LIBRARY, LIF
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 
 
+@pytest.mark.representative("float64-*", "float32-recurrent")
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.__name__)
-@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 1e-4), (np.float64, 1e-10)])
+@pytest.mark.parametrize(("dtype", "limit"), [pytest.param(np.float32, 1e-4, id="float32"), pytest.param(np.float64, 1e-10, id="float64")])
 def test_gradients_match_pytorch(net, dtype, limit):
     errors = compare_gradients(net(np.random.default_rng(1)), parse_loss("ce_max_membrane"), dtype, output="readout.v")
     assert max(errors.values()) < limit, errors
@@ -81,6 +83,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.representative("adam")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_loss_curve_is_that_of_snntorch(name):
     ours, theirs = OPTIMIZERS[name]
@@ -91,7 +94,7 @@ def test_loss_curve_is_that_of_snntorch(name):
     optimizer = theirs(net.parameters())
     x, target = (random.random((15, 16, 6)) < 0.4).astype(np.float32), random.integers(0, 4, 16)
     curves = []
-    for _ in range(20):
+    for _ in range(examples(10, 20)):
         optimizer.zero_grad()
         loss = snntorch.functional.ce_count_loss()(net(torch.tensor(x)), torch.tensor(target))
         loss.backward()
@@ -184,7 +187,7 @@ def _connect(graph, random, source, target, sizes, name, way, delays):
     graph.connect(name, target, delay=second)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(12, 40), deadline=None)
 @given(graphs())
 def test_any_graph_gives_what_a_step_by_step_simulation_gives(graph):
     program = lower(graph)
@@ -195,7 +198,7 @@ def test_any_graph_gives_what_a_step_by_step_simulation_gives(graph):
         np.testing.assert_allclose(found[output.id], wanted[output.label].detach().numpy(), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 @given(graphs())
 def test_steps_one_by_one_give_the_whole_sequence(graph):
     engine = ReferenceEngine(lower(graph))
@@ -206,7 +209,7 @@ def test_steps_one_by_one_give_the_whole_sequence(graph):
             np.testing.assert_array_equal(value, whole[name][t])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 @given(graphs(), st.integers(0, 99))
 def test_given_states_reach_every_delayed_connection(graph, seed):
     random, initial, ours = np.random.default_rng(seed), {}, {}
@@ -228,7 +231,7 @@ def test_given_states_reach_every_delayed_connection(graph, seed):
         np.testing.assert_allclose(found[output.id], wanted[output.label].detach().numpy(), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6, 15), deadline=None)
 @given(graphs())
 def test_gradients_of_any_graph_match_pytorch(graph):
     last = max(name for name, _ in graph.of_type(Population))

@@ -10,7 +10,7 @@ from graph_oracle import TorchGraph, reduced
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch_windows import composed_pool, convolve, native_pool, pool
-from wide import sampled
+from wide import examples, sampled
 
 from snnc.backends.reference import convolution, pooling, scaling
 from snnc.backends.reference.engine import ReferenceEngine
@@ -93,7 +93,7 @@ def windows_or_skip(operation, x):
         assume(False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60, 300), deadline=None)
 @given(convolutions())
 def test_convolutions_and_their_gradients_are_those_of_pytorch(case):
     operation, x = case
@@ -126,7 +126,7 @@ def compare_pool(operation, x, torch_pool):
     np.testing.assert_allclose(d_x, tensor.grad.flatten(1), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(60, 250), deadline=None)
 @given(pools())
 def test_pools_and_their_gradients_are_those_of_pytorch(case):
     operation, x = case
@@ -137,7 +137,7 @@ def test_pools_and_their_gradients_are_those_of_pytorch(case):
 
 
 @pytest.mark.parametrize(("kind", "counted"), [("average", True), ("average", False), ("sum", True), ("max", True)])
-@pytest.mark.parametrize("length", sampled(range(1, 12), 2))
+@pytest.mark.parametrize("length", sampled(range(11, 0, -1), 6))
 def test_every_rounding_up_is_that_of_pytorch(kind, counted, length):
     for kernel in range(1, 6):
         for stride in range(1, 7):
@@ -158,7 +158,7 @@ def windows_fit(operation, x):
     return True
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.data())
 def test_reductions_and_their_gradients_are_those_of_pytorch(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
@@ -294,8 +294,9 @@ def parallel():
 NETS["parallel"] = parallel()
 
 
+@pytest.mark.representative("float64-*", "float32-parallel")
 @pytest.mark.parametrize("name", NETS)
-@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 1e-4), (np.float64, 1e-9)])
+@pytest.mark.parametrize(("dtype", "limit"), [pytest.param(np.float32, 1e-4, id="float32"), pytest.param(np.float64, 1e-9, id="float64")])
 def test_gradients_of_networks_match_pytorch(name, dtype, limit):
     errors = compare_gradients(NETS[name], parse_loss("max membrane"), dtype, steps=6)
     assert errors
@@ -481,7 +482,7 @@ def images(draw):
     return graph
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(30, 120), deadline=None)
 @given(images())
 def test_any_row_of_operations_gives_what_a_step_by_step_simulation_gives(graph):
     program = lower(graph)
@@ -493,7 +494,7 @@ def test_any_row_of_operations_gives_what_a_step_by_step_simulation_gives(graph)
         np.testing.assert_allclose(found[output.id], wanted[output.label].detach().numpy(), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(images())
 def test_gradients_of_any_row_of_operations_match_pytorch(graph):
     errors = compare_gradients(graph, parse_loss("mean membrane"), np.float64, output="y", steps=6)

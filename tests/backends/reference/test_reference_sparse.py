@@ -11,6 +11,7 @@ from graph_oracle import TorchGraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import join
+from wide import examples
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
@@ -38,7 +39,7 @@ def sparse(outputs, inputs, seed=0, density=0.4, bias=True, **options):
     return Sparse(*arrays, (outputs, inputs), values, **options)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4), st.floats(0, 1), st.integers(0, 999))
 def test_products_and_gradients_are_those_of_a_masked_linear_layer(outputs, inputs, batch, density, seed):
     operation = sparse(outputs, inputs, seed, density)
@@ -74,6 +75,7 @@ def test_gradients_of_a_sparse_network_match_pytorch(delay):
     assert max(errors.values()) < 1e-9, errors
 
 
+@pytest.mark.representative("adam")
 @pytest.mark.parametrize("optimizer", [SGD(0.1, 0.9), Adam(3e-2)], ids=["sgd", "adam"])
 def test_the_loss_curve_is_that_of_dense_layers_with_masked_gradients(optimizer):
     graph, random = network(), np.random.default_rng(5)
@@ -181,7 +183,7 @@ def test_the_emulator_runs_a_frozen_sparse_network_and_trains_around_it(tmp_path
 # ---- zeros around values ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=3))
 def test_the_inside_of_a_padding_is_what_pytorch_padded(axes):
     shape, padding = tuple(n for n, _, _ in axes), tuple((a, b) for _, a, b in axes)
