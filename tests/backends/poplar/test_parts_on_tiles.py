@@ -69,7 +69,7 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
     graph = make(np.random.default_rng(3))
     sizes = {"hidden": 40, "second": 15} if make is sparse_recurrent else {"first": 40, "second": 30}
     case, found = parted(graph, sizes, parts, seed, Adam(1e-2))
-    assert_trains_alike(case, EngineOfParts(ReferenceEngine(found.split), found))
+    assert_trains_alike(case, EngineOfParts(ReferenceEngine(found.program_of_parts), found))
 
 
 @pytest.mark.wide
@@ -90,8 +90,8 @@ def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips
     sizes = {"hidden": 40, "second": 15} if make is sparse_recurrent else {"first": 40, "second": 30}
     surrogate = {name: parse_surrogate(text) for name, text in options.items()}
     case, found = parted(graph, sizes, parts, 5, optimizer, **surrogate)
-    plan = make_plan(found.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips)
-    engine = EngineOfParts(open_engine(emit_poplar(found.split, plan, tmp_path / "project")), found)
+    plan = make_plan(found.program_of_parts, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips)
+    engine = EngineOfParts(open_engine(emit_poplar(found.program_of_parts, plan, tmp_path / "project")), found)
     assert plan.chips_used == chips
     assert_trains_alike(case, engine)
     engine.close()

@@ -72,14 +72,14 @@ def test_parts_of_networks_with_views_compute_the_same(seed):
     wanted = ReferenceEngine(whole).forward(inputs, {})
     assert all(record.any() for record in wanted.values())
     for found in parts_of(graph, whole):
-        cpu_projects.assert_same_records(EngineOfParts(ReferenceEngine(found.split), found).forward(inputs, {}), wanted)
+        cpu_projects.assert_same_records(EngineOfParts(ReferenceEngine(found.program_of_parts), found).forward(inputs, {}), wanted)
 
 
 @pytest.mark.wide
 def test_most_of_these_networks_have_parts_and_relays_among_them():
     found = [f for seed in range(16) for f in parts_of(network(seed), lower(network(seed), loss_output="y", **LOSS))]
     assert len(found) > 15
-    assert sum(any(".relay" in p.label for p in f.split.populations) for f in found) > 8
+    assert sum(any(".relay" in p.label for p in f.program_of_parts.populations) for f in found) > 8
 
 
 @pytest.mark.wide

@@ -298,7 +298,7 @@ def test_parts_have_the_window_of_their_whole():
         {name: np.arange(n) % 3 for name, n in (("first", 40), ("second", 30))}, {"first": random.permutation(40), "second": np.arange(30)}
     )
     found = prepare(graph, options["loss"], "y").lower(whole, partition, gradient_window=(-2.0, math.inf), **options)
-    engine, wanted = EngineOfParts(ReferenceEngine(found.split), found), ReferenceEngine(narrow)
+    engine, wanted = EngineOfParts(ReferenceEngine(found.program_of_parts), found), ReferenceEngine(narrow)
     GradientWindow(whole, engine).set(-0.1)
     inputs, labels = cpu_projects.data(whole, STEPS, BATCH)
     for _ in range(3):
