@@ -93,5 +93,5 @@ def by_buffer(program: StepProgram, values: Mapping[str, Value]) -> dict[str, Va
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
     """Return the label and the buffer of each input and population that sends spikes; the label is the author's name for it."""
     labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
-    kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
-    return tuple((labels[source], buffer) for buffer, source in kinds.items())
+    sources = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
+    return tuple((labels[source], buffer) for buffer, source in sources.items())

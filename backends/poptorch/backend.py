@@ -88,7 +88,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
-        """Map the program onto tiles; the relay populations of inputs store the adjoints of their currents."""
+        """Map the program onto tiles; relay populations of inputs (`shown`) store the adjoints of their currents for the caller."""
         from snnc.backends.native.adjoint import input_relays
 
         if options.input_gradients:

@@ -132,7 +132,7 @@ def _add_weight_gradient(op: WeightGradient, memory: SequenceArrays, t: int) -> 
 
 
 def _add_source_adjoint(op: InputGradient | RecordAdjoint, memory: SequenceArrays, t: int) -> None:
-    """Add an adjoint [B, n] to that of the step that the source of `op` sent to step `t`."""
+    """Add an adjoint [B, n] to that of what `op` read at step `t`: what its source sent `op.source.delay` steps before."""
     delta, adjoint = memory[f"d_{op.target}"], memory[f"d_{op.source.buffer}"][t - op.source.delay]
     match op:
         case RecordAdjoint():

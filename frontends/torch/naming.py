@@ -109,6 +109,7 @@ def _parameters(population: Population) -> dict[str, Array]:
 def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool:
     """Return whether the `value` of a neuron's parameter is a tensor with the parameter's name, or a function of SpikingJelly's ``w``."""
     last = tensor_name.rpartition(".")[2]
+    # an imported, untrained value: the present value is also the original
     candidates = forms(tensor_name, tensor, value, value) if last in (parameter, "w") else []
     return any(f.function or last == parameter for f in candidates)
 

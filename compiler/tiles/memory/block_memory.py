@@ -55,6 +55,7 @@ def block_bytes(
     partials = sum(problem.bus_into(link).gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
+    # A record that is read only for its mean and variance is live in the forward pass; the statistics are two values per neuron.
     floats["records", "always"] = problem.steps * (layer.records - layer.computes_statistics + layer.shown) * samples * neurons
     floats["records", "forward"] = problem.steps * layer.computes_statistics * samples * neurons
     floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.computes_statistics * shares * neurons
@@ -62,7 +63,7 @@ def block_bytes(
     floats["weights", "always"] = stored * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
     floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
-    # The host reads the first private gradient of a group, to which the other private gradients are added.
+    # The first private gradient of a group is live always: the others are added to it, and the host reads the sum.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
@@ -81,7 +82,7 @@ def block_bytes(
     spiking = [source for source in layer.sent if source.kind == "spikes"]
     words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in spiking)
     masks = FLOAT * samples * words
-    # Relays read sent masks before neurons of the first iteration overwrite them, so masks are live always; if fused, relays read copies.
+    # In the first iteration of a run, relays read masks before neurons write them, so masks are live always; if fused, relays read copies.
     held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     held[copied] = held[copied] + masks * (problem.fused is not None)
@@ -90,7 +91,7 @@ def block_bytes(
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
         held[key] = held.get(key, 0 * groups) + size
-    if not problem.lives_between_programs:
+    if not problem.lives_between_programs:  # forward and backward pass are one program
         return held
     lives: dict[str, dict[str, Ints]] = {}
     for (category, life), size in held.items():

@@ -35,7 +35,7 @@ PARAMETER: Final = "snnc_parameter:"
 def strip_marks(classes: list[StepClass]) -> None:
     """Remove marks from a step, in place; `detached_operands` of elementwise operations then lists the operands that were marked.
 
-    Marks before other operations and results remain, as elementwise operations.
+    A mark before a result or before an operation that is not elementwise remains, as an elementwise operation.
     """
     for step_class in classes:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":

@@ -122,7 +122,7 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
 
 
 def _name_results(body: Builder, results: dict[str, str]) -> None:
-    """Rename values of `body` to the names of the outputs, by an Identity if they are inputs, constants or also other outputs."""
+    """Rename values of `body` to the names of the outputs, by an Identity if no node computes the value or it serves several outputs."""
     computed = {output for node in body.nodes for output in node.output}
     renamed = {value: output for output, value in reversed(results.items()) if value in computed}
     for node in body.nodes:
