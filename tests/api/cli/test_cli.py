@@ -207,10 +207,10 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
 
 
 def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
-    net = snnc.Sequential(6, snnc.Dense(100), snnc.LIF(beta=0.8), snnc.Dense(40), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
+    net = snnc.Sequential(6, snnc.Dense(900), snnc.LIF(beta=0.8), snnc.Dense(400), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
     snnc.compile(net, loss="ce_mean_membrane", batch=10, output=tmp_path / "p").close()
     machine = (files("snnc.compiler.machines") / "gc200.toml").read_text()
-    small = machine.replace('name = "gc200"', 'name = "small"').replace("tiles_per_chip = 1472", "tiles_per_chip = 12")
+    small = machine.replace('name = "gc200"', 'name = "small"').replace("tiles_per_chip = 1472", "tiles_per_chip = 100")
     (tmp_path / "small.toml").write_text(small)
     arguments = [
         "compile",
@@ -229,7 +229,7 @@ def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
     assert cli.run_command([*arguments, "-o", str(tmp_path / "r"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["plan"]["windowed_gradients"]
     told = "\n".join(plan_lines(plan_from_json((tmp_path / "r" / "plan.json").read_text())))
-    assert re.search(r"gradients return in windows of \d+ of 100 neurons", told)
+    assert re.search(r"gradients return in windows of \d+ of 900 neurons", told)
     assert all(row["entries"] <= row["width"] for row in found)
     assert json.loads((tmp_path / "r" / "model" / "options.json").read_text())["gradient_window"] == [-0.1, None]
     refused(capsys, ["compile", tmp_path / "p", "--gradient-window", "0.2,0.1", "-o", tmp_path / "s"], "SNNC-E")

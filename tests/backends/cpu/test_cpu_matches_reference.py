@@ -85,7 +85,7 @@ def test_an_output_may_be_what_the_backward_pass_reads():
         assert_same_training(engine, program, updates=3)
 
 
-@pytest.mark.representative("boxcar")
+@pytest.mark.representative("boxcar", "none")
 @pytest.mark.parametrize("surrogate", WINDOWS)
 def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference(surrogate):
     graph = wide(np.random.default_rng(3), LI(0.9))

@@ -107,7 +107,7 @@ def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
         assert " ".join(itertools.chain(*knob.options)) in str(error)
 
 
-@pytest.mark.representative("few tiles")
+@pytest.mark.representative("dropping")
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_what_fits_comes_first(case: str) -> None:
     found = of(case).knobs
