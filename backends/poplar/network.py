@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.backends.poplar.plan_check import check_plan
 from snnc.compiler.errors import HalfDeltasError
-from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
+from snnc.compiler.ir.plan import BusPlan, Plan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     Fill,
@@ -322,18 +323,16 @@ class PoplarNetwork:
     def check(self) -> None:
         """Raise an error if the plan does not match the program, or the program cannot be emitted.
 
-        Raises a PlanMismatchError if plan and program have different populations, or blocks do not cover all neurons and samples once, in
-        order; a HalfDeltasError if deltas are float16 and a block has an odd number of samples; an UnsupportedOnPoplarError if several
-        connections share a weight, an output reads neither an input nor an output port, or gradients are truncated.
+        Raises a PlanMismatchError as :func:`~snnc.backends.poplar.plan_check.check_plan` does; a HalfDeltasError if deltas are float16 and
+        a block has an odd number of samples; an UnsupportedOnPoplarError if several connections share a weight, an output reads neither an
+        input nor an output port, or gradients are truncated.
         """
         if self.program.truncate is not None:
             raise UnsupportedOnPoplarError(
                 f"{self.program.name!r} truncates gradients after {self.program.truncate} steps; Poplar programs cannot truncate them."
             )
-        if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
-            raise PlanMismatchError("the plan and the program have different populations; map the program again.")
+        check_plan(self.program, self.plan)
         for placed in self.plan.populations:
-            _check_blocks(placed, self.plan.batch)
             if self.described.half_deltas and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
                     f"deltas are float16, with two samples per word, but a block of {placed.label!r} has an odd number of samples; "
@@ -351,26 +350,3 @@ class PoplarNetwork:
                 raise UnsupportedOnPoplarError(
                     f"the output {output.label!r} does not read an output port of a population; insert a population before it."
                 )
-
-
-def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Check that replicas cover the batch, column groups the neurons of each replica, and blocks the samples of each group, in order."""
-    # The next neuron of the replica, the replica's samples (from `begin` to `end`), and the next sample of the group.
-    neuron, begin, end, reached = 0, 0, 0, batch
-    group: Block | None = None
-    for block in placed.blocks:
-        if group is not None and (block.tile, block.first, block.count) == (group.tile, group.first, group.count):
-            if block.sample != reached:
-                break
-        else:
-            if neuron == placed.neurons:
-                neuron, begin = 0, end
-            if block.first != neuron or block.sample != begin or (neuron and reached != end):
-                break
-            group, neuron = block, neuron + block.count
-        reached = block.sample + block.samples
-        end = reached if block.first == 0 else end
-    else:
-        if neuron == placed.neurons and reached == end == batch:
-            return
-    raise PlanMismatchError(f"the blocks of {placed.id} do not cover {placed.neurons} neurons and {batch} samples once, in order.")

@@ -170,9 +170,32 @@ def test_a_broken_project_is_a_build_error(tmp_path):
         build_poplar(tmp_path / "broken")
 
 
-def test_a_plan_of_another_program_is_refused(tmp_path):
-    with pytest.raises(PlanMismatchError):
-        emit_poplar(project("delayed").program, project("recurrent").plan, tmp_path / "p")
+def doubly_connected(delay=0, hidden=8, inputs=6):
+    random = np.random.default_rng(0)
+    graph = dense(random, inputs, hidden)
+    join(graph, "again", linear(random, 4, hidden), "hidden", "readout", delay=delay)
+    return graph
+
+
+def trained(**options):
+    return lower(doubly_connected(**options), loss=parse_loss("ce_count"), optimizer=Adam(), steps=STEPS)
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        (lambda: project("delayed").program, "populations"),
+        (lambda: trained(hidden=9), "populations"),
+        (lambda: trained(delay=2), "connections"),
+        (lambda: trained(inputs=7), "sources"),
+        (lambda: lower(doubly_connected(), steps=STEPS), "no backward pass"),
+    ],
+    ids=["names", "neurons", "delay", "inputs", "inference"],
+)
+def test_a_plan_of_another_program_is_refused(program, fault, tmp_path):
+    plan = make_plan(trained(), machine(4), steps=STEPS, batch=BATCH)
+    with pytest.raises(PlanMismatchError, match=fault):
+        emit_poplar(program(), plan, tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from poptorch_packages import package
 
 from snnc.backends.emulator.projects import build_project
-from snnc.backends.poptorch.build import OPERATION_FLAGS, SOURCES, include_dir, popart_library
+from snnc.backends.poptorch import build
+from snnc.backends.poptorch.build import SOURCES, operation_flags, popart_library
 from snnc.backends.poptorch.errors import PopArtError
 from snnc.backends.poptorch.popart import GradientInput, load_operation, open_operation
 
@@ -25,14 +26,24 @@ def case(tmp_path_factory):
     folder, runtime = tmp_path_factory.mktemp("popart"), popart_library()
     shutil.copytree(package("hostile").folder, folder, dirs_exist_ok=True)
     shutil.copy(Path(__file__).with_name("popart_case.cpp"), folder)
-    flags, link = (*OPERATION_FLAGS, f"-I{include_dir()}"), (str(runtime), f"-Wl,-rpath,{runtime.parent}")
-    output = build_project(folder, replace(SOURCES, own="popart_case.cpp"), "libcase.so", "-O0", flags, link)
+    link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
+    output = build_project(folder, replace(SOURCES, own="popart_case.cpp"), "libcase.so", "-O0", operation_flags(), link)
     load_operation(output)
     return ctypes.CDLL(str(output))
 
 
 def opened(name, shape=(5,)):
     return open_operation("test", name, 1, {}, [shape], machine="ipu2", tiles=3)
+
+
+def test_a_changed_header_changes_the_flags_of_operations(tmp_path, monkeypatch):
+    shutil.copytree(build.POPART, tmp_path / "popart")
+    monkeypatch.setattr(build, "POPART", tmp_path / "popart")
+    monkeypatch.setattr(build, "cached_file", lambda name, file, _: tmp_path / name / file)
+    before = operation_flags()
+    with next((tmp_path / "popart" / "include").rglob("*.hpp")).open("a") as header:
+        header.write("// changed\n")
+    assert operation_flags() != before
 
 
 def test_an_operation_and_its_gradient_run(case):
