@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from snnc.backends.poplar.errors import PlanMismatchError
 from snnc.compiler.ir.plan import Block, Plan, PopulationPlan
@@ -32,7 +33,7 @@ def check_plan(program: StepProgram, plan: Plan) -> None:
         _check_blocks(placed, plan.batch)
 
 
-def _compare(what: str, of_program: dict[str, object], of_plan: dict[str, object]) -> None:
+def _compare(what: str, of_program: Mapping[str, object], of_plan: Mapping[str, object]) -> None:
     if of_program != of_plan:
         names = sorted({name for name, _ in of_program.items() ^ of_plan.items()})
         raise PlanMismatchError(f"the plan and the program have different {what} ({', '.join(names)}); map the program again.")
