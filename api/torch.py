@@ -210,7 +210,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         on_device = self._recipe.options.backend.on_device()
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
-        """Submodule and attribute of each program parameter."""
+        """Submodule and attribute of each parameter of the network, by the parameter's name in the program."""
         for name, parameter in self.program.parameters.items():
             if name not in self._lowered.hidden:
                 above, _, last = parameter.label.rpartition(".")

@@ -122,7 +122,7 @@ ASSUMED: Final = 0.05
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:
     """Return the most similar net that the published program can run.
 
-    It differs in one-step delays, a spiking readout, capacities of 10 % of a hidden layer, and no biases.
+    It differs in one-step delays, a spiking readout, capacities of 10 % of a hidden layer, no biases, and as many gradients as spikes.
     """
     layers = tuple(PublishedLayer(n, max(2, n // 10), ASSUMED * n, ASSUMED * n) for n in hidden)
     spikes = density * INPUTS

@@ -41,7 +41,7 @@ def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
-    """Draw uniform weights, scaled so that each layer fires about equally often for any input density, and small biases."""
+    """Draw small biases, and uniform weights with which the currents of a layer have a given standard deviation at any input density."""
     shapes, weights = workload.shapes(), {}
 
     def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:

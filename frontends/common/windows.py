@@ -61,7 +61,7 @@ def pool(x: Array, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dila
 def _taps(
     x: Array, first: int, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, output: Shape, fill: float
 ) -> Iterator[Array]:
-    """Yield, for each kernel position, the values that all windows read there; `output` are the numbers of windows."""
+    """Yield what all windows read at each kernel position; axes from `first` on are spatial, and `output` are the numbers of windows."""
     size = x.shape[first:]
     # number of padded values that the last window reads after the end of each dimension
     extra = [

@@ -14,7 +14,7 @@ TRIPS: Final[Texts] = {
     "searches": "trips.searches",
     "lookups": "trips.lookups",
     "found_rows": "trips.found",
-    "singles": "trips.runs",
+    "singles": "trips.runs",  # a table has only runs of one value (singles), or runs of any length
     "runs": "trips.runs",
     "values": "trips.values",
     "sample_values": "trips.products",

@@ -27,7 +27,7 @@ class Batch:
 
     count: int
     part: Callable[[Array], Part]
-    """Function that returns the samples at given positions in the batch, ready for the engine."""
+    """Function that returns the samples at given positions in the batch, for the engine: those of a process, or a part to accumulate."""
     seen: str = ""
     """Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance."""
 

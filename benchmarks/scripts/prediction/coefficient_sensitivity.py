@@ -43,7 +43,7 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
         return {key: value for other in SCALED for key, value in changes(machine, other, 1 / factor).items()}
     changed = {}
     for key in SCALED[group]:
-        name = key.removeprefix("/")
+        name = key.removeprefix("/")  # the slash marks a rate, which is divided by the factor
         value: Any = machine
         for part in name.split("."):
             value = getattr(value, part, None)

@@ -57,7 +57,7 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
     if problem.segment:
         reruns = problem.segments.reruns
         sent = [(layer.outputs.index(source.buffer), source.kind == "spikes") for source in layer.sent if reruns]
-        yield boundary(costs, state_types(layer.kernel), sent), 1 + reruns
+        yield boundary(costs, state_types(layer.kernel), sent), 1 + reruns  # one restores; if segments run again, another saves
     if layer.computes_statistics:
         yield block_moments(costs), 1
     if not (problem.training and layer.gradient):

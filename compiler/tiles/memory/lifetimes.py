@@ -69,7 +69,7 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 
 
 def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
-    """Return the stages of a step."""
+    """Return the stages of a step: those of recomputation only if `segment`, the length of a segment, is not 0."""
     return tuple(s for s in STAGES if segment or s not in _RECOMPUTE) if training else _INFERENCE
 
 

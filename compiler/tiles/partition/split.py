@@ -153,7 +153,7 @@ class _Work:
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
         sources, targets = self._ends(name)
         for t, rows in enumerate(targets if targets is not None else (None,)):
-            biased = operation.bias is None
+            bias_set = operation.bias is None  # whether a piece has the bias, or there is none
             for s, columns in enumerate(sources if sources is not None else (None,)):
                 cut = _cut(operation, rows, columns)
                 if cut is None:
@@ -162,18 +162,18 @@ class _Work:
                 where = [f"from part {s}"] * (sources is not None and len(sources) > 1)
                 where += [f"to part {t}"] * (targets is not None and len(targets) > 1)
                 new = self.made.add(
-                    fresh_name(self.made, " ".join([name, *where])) if where else name, piece if not biased else replace(piece, bias=None)
+                    fresh_name(self.made, " ".join([name, *where])) if where else name, piece if not bias_set else replace(piece, bias=None)
                 )
                 self.parameters[f"{new}.weight"] = ArrayPiece(f"{name}.weight", index)
-                if not biased:
+                if not bias_set:
                     every = np.arange(operation.weight.shape[0] if isinstance(operation, Linear) else operation.shape[0])
                     self.parameters[f"{new}.bias"] = ArrayPiece(f"{name}.bias", every if rows is None else rows)
-                biased = True
+                bias_set = True
                 source = before.source if columns is None else self.parts[before.source][s]
                 target = after.target if rows is None else self.parts[after.target][t]
                 self.joined.add(new)
                 self.edges += [replace(before, source=source, target=new), replace(after, source=new, target=target)]
-            if not biased:
+            if not bias_set:
                 raise UnreachedPartError(f"part {t} of {after.target!r} has the bias of {name!r} but none of its weights.")
 
 

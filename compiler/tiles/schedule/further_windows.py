@@ -85,5 +85,5 @@ class FurtherWindows:
 
 
 def request_length(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return how many counts a relay's request contains: one from each worker that lists bits, or one from the worker that merges ids."""
-    return workers if bits and (external or lag != 1) else 1
+    """Return how many counts a relay's request contains: one from each worker that lists bits, else one; `external`: of an input."""
+    return workers if bits and (external or lag != 1) else 1  # at lag 1, one worker has just merged the ids of a population

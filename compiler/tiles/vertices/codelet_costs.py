@@ -25,7 +25,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     """Return the coefficients of :func:`codelet_costs` for a described network."""
     costs = dict(_shared(network))
     for layer in network.layers:
-        read = {link.events for link in layer.incoming if link.dense}
+        read = {link.events for link in layer.incoming if link.dense}  # True: loops over events; False: over rows of values
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
         half, narrow = int(layer.half_dense_weights), int(layer.half_other_weights)
         columns = 2, 2 + half, 3 + half
@@ -285,13 +285,13 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
     if network.scaled:  # load, multiply, store and branch for each adjoint
         loss["loss"] = replace(loss["loss"], element=loss["loss"].element + 4, sample=loss["loss"].sample + 6)
     return {
-        # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
+        # a piece: its nine fields, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
         # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
         # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch: 6, and 1 more for ids that are stored from the
         # end of the list downwards, of neurons that only receive a gradient
         "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
-        # store, branch. Joining a piece: its numbers, limits, the counts after it; a count: two loads, two sums, two tests; a word of two
+        # store, branch. Joining a piece: its fields, limits, the counts after it; a count: two loads, two sums, two tests; a word of two
         # ids: two loads, shift, or, store, test, store, branch. An id that becomes a bit of a word: `lookup`; such a word stored:
         # `table_row`. The number of windows that remain: load, compare, subtract, maximum, branch
         "relay_windows": CodeletCost(
