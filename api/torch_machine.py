@@ -19,7 +19,7 @@ from snnc.torch_program import ModuleProgram
 class MachineRun:
     """Runs the program of a module on an engine, with PyTorch's current weights.
 
-    Shorter sequences and smaller batches are padded with zeros, which change neither the other outputs nor gradients.
+    Shorter sequences and smaller batches are padded with zeros, which change neither gradients nor the outputs that are returned.
     """
 
     def __init__(self, engine: AdjointEngine, lowered: ModuleProgram) -> None:

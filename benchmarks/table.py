@@ -11,8 +11,9 @@ from snnc.benchmarks.growth import Row, cpu_seconds, growth
 def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield one line for each net and machine: snnc's step, two lower bounds relative to it, and every baseline relative to it.
 
-    All times are predicted. ``balance`` is the bound of a program whose work is spread evenly over the tiles, and ``ideal`` the bound of
-    one with ideal event loops that moves each id once; both are divided by the predicted time.
+    All times except those of the published log are predicted. ``balance`` is the bound of a program whose work is spread evenly over the
+    tiles, and ``ideal`` the bound of one with ideal event loops that moves each id once; both are divided by the time of snnc's step.
+    ``of log`` is the time of snnc's step divided by the log's.
     """
     others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))
     head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MiB':>7} {'of log':>6}"

@@ -16,7 +16,7 @@ _STORED: Final = ("first_epoch", "learning_rate", "gradient_window", "capacity",
 
 
 def settings_for(folder: Path, settings: Mapping[str, Any], resume: bool | None) -> dict[str, Any]:
-    """Return the arguments of ``fit`` for training the project in `folder`: `settings`, completed in a resumed run by those of that run.
+    """Return the arguments of ``fit`` for training the project in `folder`: `settings`, which in a resumed run override the stored ones.
 
     `resume` is whether to continue the last training run; None if no option says it. Raise UnfinishedTrainingError if it is None, and the
     last training run was interrupted.

@@ -27,7 +27,7 @@ class PopTorchEngine:
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
-        self._limits, self._dropped = limits_of(program), 0
+        self._limits, self._dropped = limits_of(program), 0  # limits: capacity, and key that chooses the spikes, by source buffer
         self._operation = PopartOperation(without_limits(program), plan, self._limits)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}

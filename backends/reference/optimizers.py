@@ -60,9 +60,9 @@ class OptimizerState:
         factor = limit / (norm + NORM_EPSILON)
         return 1.0 if factor >= 1 else factor
 
-    def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
-        """Update the `parameter` with this name in place; `scale` is the result of :meth:`begin`."""
-        rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
+    def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, clip: float) -> None:
+        """Update the `parameter` with this name in place; `clip` is the result of :meth:`begin`."""
+        rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": clip}
         stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
         typed_rates = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
         results = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **stored, **typed_rates})
@@ -71,12 +71,12 @@ class OptimizerState:
             self.moments_of(moment)[name] = results[moment]
 
     def change_half(
-        self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
+        self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, clip: float, key: HalfKey
     ) -> None:
         """Update a float16 parameter as :meth:`change` does, then round it."""
         remainders = self.moments_of(REMAINDER)
         exact = parameter + remainders.get(name, np.zeros_like(parameter))
-        self.change(name, exact, gradient, learning_rate, settings, scale)
+        self.change(name, exact, gradient, learning_rate, settings, clip)
         if key.rounding.kind == "stochastic":
             random = draws(parameter_key(key.rounding.seed, key.number), self.count, exact.size).reshape(exact.shape)
             parameter[...] = at_random(exact, random)

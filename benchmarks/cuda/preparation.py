@@ -1,4 +1,4 @@
-"""Slow preparations that run in parallel before any timing: reference numbers, builds of programs, caches of compilers.
+"""Slow preparations that run in parallel before any timing: expected results, builds of programs, caches of compilers.
 
 All of them have ended when :func:`prepare_workloads` returns, so nothing else runs while an engine is timed.
 """

@@ -69,7 +69,7 @@ class Superstep:
     pieces: float
     """Number of fragments that the busiest tile receives and sends in one run."""
     programs: int
-    """Number of steps of one run in the Poplar program."""
+    """Number of program steps (such as compute sets or copies) in one run; 0 for an exchange that belongs to another superstep's step."""
 
     @property
     def cycles(self) -> float:

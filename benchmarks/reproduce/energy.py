@@ -97,9 +97,9 @@ def count_energy(name: str) -> dict[str, Any]:
     program, steps, batch = problem.program, problem.options.steps or 1, problem.options.batch or 1
     activity = measure_activity(program, problem.inputs, name).mean
     row: dict[str, Any] = {"net": name, "moved_words": moved_words(program, steps, batch)}
-    for events, words in COUNTED.items():
+    for events, suffix in COUNTED.items():
         work = synaptic_work(program, activity, steps, batch, events=events)
-        row |= {f"accumulates {words}": work.accumulates, f"multiplications {words}": work.multiplications}
+        row |= {f"accumulates {suffix}": work.accumulates, f"multiplications {suffix}": work.multiplications}
     return row
 
 
@@ -114,9 +114,9 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
     With `events`, an accumulate is one addition; otherwise it is a multiplication and an addition.
     """
     product = known.picojoules["addition"] + known.picojoules["multiplication"]
-    words = WORDS * known.picojoules["access"]
+    accesses = WORDS * known.picojoules["access"]
     each = known.picojoules["addition"] if events else product
-    return 1e-12 * (work.accumulates * (each + words) + work.multiplications * (product + words))
+    return 1e-12 * (work.accumulates * (each + accesses) + work.multiplications * (product + accesses))
 
 
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:

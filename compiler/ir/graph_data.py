@@ -32,7 +32,7 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 VERSION: Final = 2
 """Version of the format; other versions are refused."""
 MAX_NODES: Final = 100_000
-"""Maximum number of nodes, of models, of inputs with a state or default, and of assumptions."""
+"""Maximum number of nodes, of models, of state inputs, of idle inputs, and of assumptions."""
 MAX_NAMES: Final = 10_000
 """Maximum number of ports, states and parameters of all models together."""
 MAX_EQUATIONS: Final = 1_000_000

@@ -106,8 +106,8 @@ def split_capacity(capacity: Any) -> tuple[Any, dict[str, Any]]:
         default = named.pop(OTHERS, None)
     elif isinstance(capacity, str):
         default, named = None, {}
-        for written, part in named_parts(capacity):
-            source, value = (written, part) if written is not None else _named(part)
+        for quoted_name, part in named_parts(capacity):
+            source, value = (quoted_name, part) if quoted_name is not None else _named(part)
             if source in named:
                 raise CapacityTextError(f"the capacity {capacity!r} has two values for {source!r}; remove one of them.")
             if source == OTHERS and default is not None:

@@ -80,12 +80,12 @@ class Gradients:
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: WiredGradient) -> None:
-        numbers = max(1, self.steps.storage.size(op.gradient))
+        elements = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source, lead = "Ones()", "0"
         if not isinstance(op, ops.RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
-        self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
+        self._slice(op.gradient, -(-elements // LANES) if few else elements)
         arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {slices_of(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 

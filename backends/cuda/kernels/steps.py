@@ -254,7 +254,7 @@ class Steps:
         return histories | {name: name for name in op.saved}
 
     def rounds_delta(self, current: str) -> bool:
-        """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
+        """Return whether the deltas of a current are stored in 16 bits; deltas that a caller reads are float32."""
         owner = next(op.population for op in self.program.forward if isinstance(op, ops.NeuronStep) and current in op.currents)
         return self.half is not None and owner not in stored_adjoints(self.program)
 

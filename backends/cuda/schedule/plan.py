@@ -278,7 +278,7 @@ class LaunchPlan:
     def _place(self, sums: Sequence[tuple[str, int]], current_of: dict[str, str], trains: bool) -> None:
         """Add buffers of sums, given by name and size, to the temporary memory.
 
-        In training, a buffer in `current_of` uses the memory of the deltas of its current there instead.
+        In training, a buffer for which `current_of` names a current uses the memory of that current's deltas instead.
         """
         used = 0
         separate = [s for s in sums if s[0] not in current_of]

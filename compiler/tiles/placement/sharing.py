@@ -80,8 +80,8 @@ def sharing_tiles(
 ) -> list[Placement]:
     """Return placements in which populations share tiles; arguments as for :func:`snnc.compiler.tiles.placement.placement.placements`.
 
-    The result is empty if a group has several chips, if the network has more populations than :data:`MAX_POPULATIONS` or than the target
-    has tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
+    The result is empty if a copy of the network takes several chips, if it has more populations than :data:`MAX_POPULATIONS` or than the
+    target has tiles, or if a population fits on no chip. The best placement of `separate`, on separate tiles, is one start of the search.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > MAX_POPULATIONS:
         return []

@@ -45,6 +45,7 @@ class PlanOptions:
     embedded: bool = False
     """Whether the plan is a part of a different program, so that neurons keep the author's order."""
     operation: bool = False
+    """Whether the program becomes two operations (forward and backward) in the graph of another framework."""
 
     @property
     def lowering(self) -> dict[str, Any]:

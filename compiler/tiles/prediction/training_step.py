@@ -215,16 +215,16 @@ def _boundary_step(layout: Layout, name: str, runs: int) -> SuperstepDraft:
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.ranges[layer.id], problem.costs["boundary"]
-        supports = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
+        with_support = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
         halves = len(layer.kernel.halves)
         states = len(layer.kernel.states) - halves
-        lists = states + len(layer.sent) - len(supports)
+        lists = states + len(layer.sent) - len(with_support)
         if not problem.segments.reruns:
-            supports, lists = [], states
+            with_support, lists = [], states
         for shape in layout.shapes(layer):
-            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=with_support) for with_support in supports)
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=support) for support in with_support)
             elements = shape.samples * (lists * shape.columns + halves * ceil_div(shape.columns, 2) + words)
-            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + halves + len(supports), "words": elements})
+            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + halves + len(with_support), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
     # The first boundary, whose relays have no steps to copy, is restored at the beginning and after the last rerun.
     at_first = np.arange(runs) < (_RESTORED_FIRST if name.endswith("restore") else 0)
@@ -394,10 +394,7 @@ def _next_load(layout: Layout, part: str) -> Load:
 
 
 def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that compute the loss of each sample, then the sum of losses and the learning rate; none for an external loss.
-
-    All workers of a sample's tile share the classes of its scores, then the steps.
-    """
+    """Yield the supersteps that compute the loss of each sample, the sum of losses and the learning rate; none for an external loss."""
     if layout.problem.network.external:
         return
     problem, arrive = layout.problem, records_or_adjoints(layout, to_loss=True)

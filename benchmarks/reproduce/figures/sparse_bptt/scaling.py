@@ -10,7 +10,7 @@ from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, plan_row, t
 
 IPUS: Final = (1, 2, 4, 8, 16)
 PODS: Final = (32, 64)
-"""Numbers of IPUs of a POD64; the paper used up to 16."""
+"""Numbers of IPUs of a POD64, with POD_SIZE neurons per tile; the paper used up to 16."""
 QUICK: Final = (1, 4, 16)
 SIZES: Final = (2, 4, 8)
 """Numbers of neurons per tile."""
