@@ -10,18 +10,18 @@ LINE = 16
 """Float32 values in a cache line; rows are padded to whole lines."""
 
 
-def padded(numbers: int) -> int:
-    """Return `numbers` rounded up to whole cache lines."""
-    return -(-numbers // LINE) * LINE
+def padded(size: int) -> int:
+    """Return `size`, a number of float32 values, rounded up to whole cache lines."""
+    return -(-size // LINE) * LINE
 
 
-def pitch(numbers: int) -> int:
-    """Return the distance between two rows in values, as in ``arrays.hpp``: whole cache lines, but no multiple of 8 lines.
+def pitch(size: int) -> int:
+    """Return the distance, in values, between rows of `size` values, as in ``arrays.hpp``: whole lines, but no multiple of 8 lines.
 
     Rows at multiples of 8 lines (512 bytes) would map to few sets of the L1 cache, and evict each other.
     """
-    lines = padded(numbers)
-    return lines + LINE if lines % (8 * LINE) == 0 else lines
+    distance = padded(size)
+    return distance + LINE if distance % (8 * LINE) == 0 else distance
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class PoplarNetwork:
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Buffer -> initial capacity and random key, for limits that a run may change."""
+    """Buffer -> initial capacity and key of the random choice of spikes, for limits that a run may change."""
     operation: bool = False
     """Whether the program is an operation in the graph of another framework: no host sets values or reads results."""
 

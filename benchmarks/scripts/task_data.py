@@ -45,7 +45,7 @@ def yin_yang_class(points: npt.NDArray[np.float64]) -> Labels:
 def yin_yang(samples: int, seed: int, steps: int = 30) -> tuple[Array, Labels]:
     """Return balanced samples: x, y, 1 - x and 1 - y as latencies, and a bias that always spikes first."""
     rng = np.random.default_rng(seed)
-    points = rng.random((60 * samples, 2))
+    points = rng.random((60 * samples, 2))  # many more than needed, because the smallest class, the dots, covers 6 % of the square
     points = points[np.hypot(*(points - 0.5).T) <= 0.5]
     classes = yin_yang_class(points)
     chosen = rng.permutation(np.concatenate([np.flatnonzero(classes == c)[: (samples + 2 - c) // 3] for c in range(3)]))

@@ -19,10 +19,10 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
     """
     events: list[dict[str, Any]] = []
     step_title = f"whole {'training step' if plan.training else 'forward pass'}, all runs of a superstep together"
-    for source, numbers in (("predicted", None), *([("emulated", emulated)] if emulated else [])):
+    for source, counts in (("predicted", None), *([("emulated", emulated)] if emulated else [])):
         for title, rows in (
-            (f"{source}: {step_title}", (whole_step(plan, numbers),)),
-            (f"{source}: one run of each superstep", parts(plan, numbers)),
+            (f"{source}: {step_title}", (whole_step(plan, counts),)),
+            (f"{source}: one run of each superstep", parts(plan, counts)),
         ):
             process = 1 + sum(event["name"] == "process_name" for event in events)
             events += _names(process, title)

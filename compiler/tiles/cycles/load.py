@@ -80,7 +80,7 @@ class Load:
         self._cycles: list[Floats] = []
         self._shared: list[bool] = []
         self._described: list[LoopsOfKind | None] = []
-        self._number = 0
+        self._kind_count = 0
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> Load:
         """Add to each of `tiles` `number` vertices that run a step in every iteration; `amounts` are the trip counts of their loops."""
@@ -107,7 +107,7 @@ class Load:
             self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1), loops=loops)
             return
         different, first, kind = np.unique(np.broadcast_to(each, where.shape), return_index=True, return_inverse=True)
-        of_kind = None if loops is None else lambda number: loops(int(first[number]))
+        of_kind = None if loops is None else lambda k: loops(int(first[k]))
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
@@ -118,10 +118,10 @@ class Load:
         """
         self._tiles.append(tiles)
         self._described.append(loops)
-        self._kinds.append(kind + self._number)
+        self._kinds.append(kind + self._kind_count)
         self._cycles.append(cycles)
         self._shared += [shared] * len(cycles)
-        self._number += len(cycles)
+        self._kind_count += len(cycles)
 
     def in_chosen(self, cycles: Floats) -> Floats:
         """Return the columns of `cycles`, [kinds, chosen iterations], for the iterations in which this compute set runs."""
@@ -145,7 +145,7 @@ class Load:
         """Tile and kind of every vertex, and the cycles of all kinds, [kinds, iterations]."""
         if not self._tiles:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1))
-        return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._number))
+        return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._kind_count))
 
     def _rows(self, kinds: Ints) -> Floats:
         """Return the cycles of `kinds`, which are in ascending order: [kinds, iterations]."""
@@ -186,14 +186,14 @@ class Load:
         if serial is not None:
             crowded[tiles[serial]] = True
         on_crowded = crowded[tiles]
-        alone = np.zeros(self._number, dtype=bool)
+        alone = np.zeros(self._kind_count, dtype=bool)
         alone[kind[~on_crowded]] = True
         longest: Any = 0.0
         for part, rows in zip(self._cycles, np.split(alone, np.cumsum([len(part) for part in self._cycles])[:-1]), strict=True):
             some = part if rows.all() else part[rows]
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if on_crowded.any():
-            present = np.zeros(self._number, dtype=bool)
+            present = np.zeros(self._kind_count, dtype=bool)
             present[kind[on_crowded]] = True
             place = np.cumsum(present) - 1
             groups = self._group_tiles(tiles[on_crowded], place[kind[on_crowded]], np.flatnonzero(present))
@@ -221,11 +221,11 @@ class Load:
     def _groups(self) -> TileGroups:
         """Tiles that have vertices, grouped by equal sets of vertices, so that each group is computed once."""
         tiles, kind, _ = self._all
-        return self._group_tiles(tiles, kind, np.arange(self._number))
+        return self._group_tiles(tiles, kind, np.arange(self._kind_count))
 
     def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
         """Group the tiles with the same vertices; `kind` contains indices into `used`, the kinds that occur."""
-        label = _labels(1 << self._number.bit_length())[used]
+        label = _labels(1 << self._kind_count.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
         busy = np.flatnonzero(sums)

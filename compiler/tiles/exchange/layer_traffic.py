@@ -112,7 +112,7 @@ def program_traffic(network: MappedNetwork) -> dict[str, Any]:
             "port": link.port,
             "weight_gradient": link.weight_gradient,
             "input_gradient": link.input_gradient,
-            "copied": link.outputs if link.dense else int(link.weight_elements > 1),
+            "copied": link.outputs if link.dense else int(link.weight_elements > 1),  # weights per source neuron
         }
         for link in network.links
     ]

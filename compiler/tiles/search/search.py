@@ -92,7 +92,7 @@ class Search:
         self.limit = math.inf
         """Placements with a lower bound of at least these cycles are not priced."""
         self._known = Memo()
-        """Choices of all populations, by number of samples and whether these have even numbers of events."""
+        """Choices of all populations, by number of samples and whether every sample is assumed to have the mean number of events."""
         self.best: Priced | None = None
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf

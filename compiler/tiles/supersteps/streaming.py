@@ -40,10 +40,9 @@ class TileRowShare:
 class RowCopy:
     """The copies that move a row; those of different chips run one after another."""
 
-    copies: int
-    transfer: float
-    fragments: Ints | Floats
-    """Number of copies, the sum of their predicted cycles, and the number of contiguous pieces on each tile."""
+    copies: int  # their number
+    transfer: float  # sum of their predicted cycles
+    fragments: Ints | Floats  # number of contiguous pieces on each tile
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:
