@@ -103,7 +103,8 @@ def graph_for(
 ) -> Graph:
     """Return the graph of a command's model, converted if `conversion` requests it.
 
-    For the other parameters see :func:`~snnc.driver.loading.as_graph`; a conversion ignores `steps` and `lenient`.
+    For the other parameters see :func:`~snnc.driver.loading.as_graph`; a conversion ignores `lenient`, and reads ``conversion.steps``
+    instead of `steps`.
     """
     if not conversion.requested:
         return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)

@@ -34,6 +34,7 @@ def environment(*, escape: bool, folder: str = "report") -> jinja2.Environment:
         "" if value is None else f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
     )
     environment.filters["rate"] = lambda value: "" if value is None else f"{100 * value:.3g} %"
+    # Lengths in CSS: `css` takes a share (0 to 1), `place` a percentage (0 to 100).
     environment.filters["css"] = lambda share: f"{100 * share:.3f}%"
     environment.filters["place"] = lambda percent: f"{percent:.3f}%"
     environment.filters["amount"] = amount

@@ -231,7 +231,7 @@ def _compile(
 def _text_without_preprocessing(source: Path, copy: Path, flags: Sequence[str], library: Path) -> str | None:
     """Return the text of a source without comments, if it can replace the preprocessed text in the cache key; else None.
 
-    It can if the source includes only headers of the emulator, whose contents determine the name of `library`, and of C++.
+    It can if the source includes only headers of C++, and headers of the emulator, whose contents determine the name of `library`.
     """
     cached = library.parents[1].name.startswith("emulator-")
     harmless = all(flag.startswith(HARMLESS) and not flag.startswith("-Wp,") for flag in flags)
@@ -262,15 +262,16 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
         flags.append(HALF_CLASSES)
     with temporary_folder("snnc-codelets-") as scratch:
         while True:
-            attempt = compile_adapted(source, Path(scratch), flags, rest, clang)
+            accepted = compile_adapted(source, Path(scratch), flags, rest, clang)
             _link([object_file], output, command, library)
             types = _types(output)
-            # With HALF_CLASSES, vectors of halves are classes. A vertex whose name contains one needs the compiler's own vectors there.
-            if HALF_CLASSES not in attempt.flags or not any("snnc_vector" in vertex.name for vertex in types):
+            # HALF_CLASSES makes vectors of halves classes. If a template argument in a vertex's name is still spelled as such a class, not
+            # as in Poplar (half2), the program would not find the vertex; the file is compiled again with the compiler's own vectors.
+            if HALF_CLASSES not in accepted.flags or not any("snnc_vector" in vertex.name for vertex in types):
                 break
-            flags = [flag for flag in attempt.flags if flag != HALF_CLASSES]
-    if attempt.refused is not None:
-        others = f" and {', '.join(sorted(attempt.refused))}" if attempt.refused else ""
+            flags = [flag for flag in accepted.flags if flag != HALF_CLASSES]
+    if accepted.refused is not None:
+        others = f" and {', '.join(sorted(accepted.refused))}" if accepted.refused else ""
         print(f"popc: {source.name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
     _write_table(folder, types)
 

@@ -20,19 +20,19 @@ _STEPS = {
 
 def composed_context(loss: Composed) -> dict[str, Any]:
     """Return the data of a lowered loss for the templates ``loss_composed``."""
-    width = loss.width(0)
+    compared = loss.width(0)  # number of outputs with targets; a lowered loss does not read the argument
     terms = [_term(loss, term, *bounds) for term, bounds in zip(loss.terms, loss.slices, strict=True)]
-    columns = loss.columns
+    columns = loss.columns  # stored numbers of a sample or step, with the sequence's length if given
     stride = f"{columns} * static_cast<std::size_t>(steps)" if loss.targets.startswith("step") else f"{columns}"
     used = {term.statistic for term in loss.terms}
     return {
         "title": comment_text(f"{len(terms)} terms" if len(terms) > 1 else terms[0]["title"].rstrip(".")),
-        "width": max(stop for _, stop in loss.slices),
+        "width": max(stop for _, stop in loss.slices),  # number of outputs that the terms read
         "terms": terms,
         "steps_of": [{"name": name, "comment": comment} for kind, (name, comment) in _STEPS.items() if kind in used],
         "plain": loss.plain_targets,
         "kind": loss.targets,
-        "columns": width,
+        "columns": compared,  # targets of a step, if they are values of steps
         "masked": any(term["masked"] for term in terms),
         "given": "int" if loss.plain_targets else "const float *",
         "length": f"static_cast<int>(given[{columns - 1}])" if loss.lengths else "steps",
@@ -68,8 +68,10 @@ def length_divisor(term: Term) -> str:
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
     compares, value_targets = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
     on, off = (repr(float(number)) for number in (term.on, term.off))
-    if term.squares_counts:
+    if term.squares_counts:  # numbers of spikes of a class, which has `loss.group` neurons
         on, off = (f"static_cast<double>(static_cast<int>(length * {number} * {loss.group}))" for number in (on, off))
+    # The adjoint at the first spike has the opposite sign of the derivative with respect to its time: a larger output fires earlier.
+    # In the code of "spread", `of.scores` already contains the gradients of the scores.
     outputs = f"{first}" if stop - first == 1 else f"{first} … {stop - 1}"
     criterion = "cross entropy" if term.softmax else term.criterion
     inverse = term.softmax and term.inverse == "reciprocal"
@@ -88,7 +90,7 @@ def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
         "spread": "of.scores[c] / ((at + 1.0) * (at + 1.0))" if inverse else f"{'' if term.softmax else '-'}of.scores[c]",
         "scale": f"1.0{length_divisor(term)}",
         "compares": compares,
-        "masked": compares and (value_targets or loss.targets == "step_classes"),
+        "masked": compares and (value_targets or loss.targets == "step_classes"),  # whether some of the targets may be ignored
         "wanted": "of.wanted(0, c)" if value_targets else f"c == of.label(0) ? {on} : {off}",
         "wanted_at": "of.wanted(t, c)" if value_targets else f"c == of.label(t) ? {on} : {off}",
         "equations": c_assignments(term.equations, "double"),

@@ -33,7 +33,7 @@ class TrainingStepProblem:
 
 
 def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
-    """Draw inputs, labels and weights."""
+    """Draw inputs, labels and weights; without a readout, the neurons of the last layer are the classes."""
     rng = np.random.default_rng(seed)
     weights = _weights(workload, rng)
     x = (rng.random((workload.steps, workload.batch, *workload.shape)) < workload.density).astype(np.float32)
@@ -41,7 +41,7 @@ def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
-    """Draw small biases, and uniform weights with which the currents of a layer have a given standard deviation at any input density."""
+    """Draw small biases, and uniform weights scaled so that a layer's currents have the workload's standard deviation at any density."""
     shapes, weights = workload.shapes(), {}
 
     def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:

@@ -1,4 +1,4 @@
-"""Measure a training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
+"""Measure a training step of a network of arXiv 2311.04386 on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
 The loss and gradients of a smaller step are compared with the NumPy reference first. The last line of stdout has the results as JSON. If
 ``SNNC_CUDA_ON_HOST`` is set, the CPU makes this comparison, and nothing is timed.
@@ -63,7 +63,10 @@ def step_of(case: Benchmark) -> dict[str, Any]:
 
 
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
-    """Return the difference from the reference in one small step as text, "" if they agree; the weights are restored."""
+    """Return the difference from the reference in one small step as text, "" if they agree.
+
+    The weights are restored, because even with the learning rate 0 a gradient that is not finite changes them.
+    """
     inputs = drawn_inputs(case, program, *CHECKED, seed)
     labels = np.random.default_rng(seed).integers(0, program.outputs[0].shape[0], CHECKED[1])
     weights = engine.get_parameters()

@@ -112,7 +112,7 @@ def _runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tup
         yield part, (runner.step(part_inputs) for _ in range(steps))
 
 
-def check_affordable(graph: Graph, ports: PortMap) -> None:
+def check_runs_in_numpy(graph: Graph, ports: PortMap) -> None:
     """Refuse a network that is too large to run in NumPy, by an :class:`OnnxLimitError`."""
     widest = _widest(graph, ports)
     layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]

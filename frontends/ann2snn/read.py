@@ -16,7 +16,7 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import fold_scale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
-from snnc.frontends.ann2snn.measuring import check_affordable
+from snnc.frontends.ann2snn.measuring import check_runs_in_numpy
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
@@ -64,7 +64,7 @@ def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
 
     With `compare`, the network and the file are run on random samples and must agree.
     """
-    with refusing(path, "converted", "report the file"):
+    with refusing(path, what="converted", advice="report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)
         if compare:
             _compare(network.graph, pool, outputs)
@@ -141,7 +141,7 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
     if not builder.population_origins:
         raise NoSpikingFormError("the network contains no ReLU, so no layer can spike.")
     ports = verify(builder.graph)
-    check_affordable(builder.graph, ports)
+    check_runs_in_numpy(builder.graph, ports)
     return ReluNetwork(fold_scale(builder.graph), builder.population_origins, tuple(notes)), pool, outputs
 
 
@@ -214,12 +214,13 @@ class _ReluGraphBuilder:
 
 def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
     """Run the graph and the file's nodes on one or two random samples; raise a SelfCheckError if their outputs differ."""
-    evaluate = Evaluator(0, {n: 0 for n, _ in graph.of_type(Input)})
+    # Samples, along axis 0, take the place of steps; each is drawn separately, so the graph gets the samples that the nodes read.
+    evaluate = Evaluator(seed=0, axes={n: 0 for n, _ in graph.of_type(Input)})
     batch = next(iter(outputs.values())).shape[0]
     rows = min(batch, _COMPARED)
     expected = {name: evaluate(slice_axis(pool, node, 0, 0, rows)) for name, node in outputs.items()}
     shapes = {n: (rows, *o.shape) for n, o in graph.of_type(Input)}
-    drawn = {n: evaluate.steps(n, s, 0) for n, s in shapes.items()}
+    drawn = {n: evaluate.steps(n, s, start=0) for n, s in shapes.items()}
     computed = GraphRunner(graph, rows, {}).step(drawn)
     for name, values in expected.items():
         gap, largest = np.abs(computed[name].reshape(values.shape) - values).max(), np.abs(values).max()

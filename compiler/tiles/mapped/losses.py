@@ -1,6 +1,6 @@
 """Sizes of a loss, from which its memory and cycles on tiles are predicted: the outputs that it reads, and scores and targets of a sample.
 
-A score is a statistic of an output over time, such as its number of spikes.
+An *output* is one neuron of the network's output that the loss reads. A score is a statistic of it over time, such as its number of spikes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.term import Statistic
 
 ScoreKind: TypeAlias = Statistic | Literal["known"]
-"""What a score contains: a statistic of an output over time, or the number of steps with a known target."""
+"""What a score contains: a statistic of an output over time, or the number of steps at which its target is known (not NaN)."""
 _OF_STEPS: Final = "ce_rate"
 """Name of the loss that is computed in every step, without scores."""
 _OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
@@ -50,7 +50,9 @@ class LossShape:
     lengths: bool = False
     """Whether the last column is the length of the sequence, in steps."""
     masked: int = 0
-    """Number of target values of a sample, or of a step with `each_step`, that every worker reads to count the known targets."""
+    """Number of target values of a sample, or of a step with `each_step`, that every worker reads to count those that are known.
+
+    Targets that are NaN, or class -1, are unknown: the loss ignores them."""
 
     @property
     def external(self) -> bool:
@@ -98,9 +100,11 @@ def loss_shape(program: StepProgram) -> LossShape:
     width = next((math.prod(o.shape) for o in program.outputs if o.id == program.loss_output), 0)
     if isinstance(loss, Composed):
         columns, each_step = (0 if loss.plain_targets else loss.columns), loss.targets.startswith("step")
+        # Classes of samples are always known, and values of steps are counted as scores. `width` does not read its argument here.
         masked = sum(term.reads_targets for term in loss.terms) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)
         return LossShape(loss.name, width, _slots(loss), columns, each_step, loss.lengths, masked)
     scored = not isinstance(loss, ExternalLoss) and loss.name != _OF_STEPS
+    # The kind "count" stands for any: kinds are read only in composed losses.
     return LossShape(loss.name, width, (ScoreSlot("count", 0, width, 0),) if scored else ())
 
 

@@ -20,7 +20,7 @@ _SHARED = 64
 class StepTensor:
     """A tensor of the step: [B, *shape], or [*shape] if not `batched` (parameters and values computed from them).
 
-    `truth` is the name of a boolean tensor with the same values, if the tensor is the result of a comparison.
+    If the tensor is the result of a comparison, `truth` is the name of a boolean tensor with the same values, which Where can read.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Constants:
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}
         self.fields: dict[tuple[str, str], str] = {}
-        """Name of the array, by (node, field) of the graph."""
+        """Name of the array, by (node, field of the node) of the graph; the description in the file's metadata refers to it."""
         self._names = names
         self._known: dict[tuple[object, ...], str] = {}
 

@@ -101,14 +101,14 @@ class ScanBody:
                 self.carried.append(_LoopVariable(delayed.name, start, result, delayed.shape))
                 source = delayed
 
-    def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
+    def _expanded(self, value: Array, shape: Shape, hint: str, stored_in: tuple[str, str] | None = None) -> str:
         """Repeat `value` for every sample in the main graph, and return the result's name.
 
-        `field` is the node and field of the graph that contains the value, if any.
+        `stored_in`, if given, names the graph's node and its field that contain `value`, for :attr:`Constants.fields`.
         """
         number = self.main.constants.floats(value, "number")
-        if field is not None:
-            self.main.constants.fields[field] = number
+        if stored_in is not None:
+            self.main.constants.fields[stored_in] = number
         return self.main.node("Expand", number, full_shape(self.main, self.batch, shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:
@@ -150,4 +150,4 @@ class ScanBody:
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
         spread = self.body.node("Expand", value.name, full_shape(self.main, self.batch, shape), hint=f"{value.name}_spread")
-        return replace(value, name=spread, shape=shape, batched=True, truth=None)
+        return replace(value, name=spread, shape=shape, batched=True, truth=None)  # the boolean tensor is not expanded
