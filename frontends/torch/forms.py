@@ -52,7 +52,7 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
 """Functions that modules apply to neuron parameters, with their inverses."""
 
 
-def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+def forms(name: str, tensor: Array, *, value: Array, original: Array | None) -> list[Form]:
     """Return the forms in which the network may store the module's tensor `name` as `value`.
 
     `original` is the network's value before training, which must equal the tensor in a form; None if it is unknown: then the shape must

@@ -148,7 +148,7 @@ def _assign(values: dict[Place, tuple[str, Array]], place: Place, label: str, ne
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
     """Return the tensor, or the block of its rows, from which a weight was imported."""
     original, (node, _, last) = originals.get(label), label.rpartition(".")
-    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
+    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value=value, original=original)]
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
     if not fitting:
         fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value, original)]
