@@ -84,7 +84,7 @@ def _of(name, tensor, values, ours):
         (label, form)
         for label, value in values.items()
         if label in ours
-        for form in forms(name, tensor, value, value)
+        for form in forms(name, tensor, value=value, original=value)
         if label == name or label.rpartition(".")[2] in (form.parameter, "weight", "bias")
     ]
     exact = [(label, form) for label, form in found if label == name or label == f"{form.owner}.{form.parameter}"] or found
