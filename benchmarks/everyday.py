@@ -126,7 +126,9 @@ def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, 
     """
     layers = tuple(PublishedLayer(n, max(2, n // 10), spikes=ASSUMED * n, gradients=ASSUMED * n) for n in hidden)
     spikes = density * INPUTS
-    return PublishedNet(name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, 2.0, 2.0)), steps, batch)
+    return PublishedNet(
+        name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, spikes=2.0, gradients=2.0)), steps, batch
+    )
 
 
 def _everyday(
