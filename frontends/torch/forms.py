@@ -70,7 +70,7 @@ def forms(name: str, tensor: Array, *, value: Array, original: Array | None) -> 
     ]
 
 
-def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+def blocks(name: str, tensor: Array, *, value: Array, original: Array | None) -> list[Form]:
     """Return the blocks of rows of the tensor `name` that equal `original`, such as LSTM gates; `value` is the trained value."""
     if original is None or original.size < 2 or value.shape != original.shape:
         return []

@@ -50,7 +50,7 @@ def copy_learnable(graph: Graph, module: Any) -> None:
         if layer.weight is None:
             continue
         of_frozen, of_trained = (
-            any(find(n, t, layer.weight, layer.weight) for find in (forms, blocks) for n, t in tensors.items())
+            any(find(n, t, value=layer.weight, original=layer.weight) for find in (forms, blocks) for n, t in tensors.items())
             for tensors in (frozen, trained)
         )
         if of_frozen and not of_trained:

@@ -105,7 +105,7 @@ def _of_blocks(name, tensor, values, ours, tensors):
     found = np.zeros(tensor.shape)
     rows = set()
     for label, value in values.items():
-        fitting = [f for n, t in tensors.items() for f in blocks(n, t, value, value)]
+        fitting = [f for n, t in tensors.items() for f in blocks(n, t, value=value, original=value)]
         fitting = _biases_of_weight(fitting, label.rpartition(".")[0], values, tensors) or fitting
         for form in fitting:
             if form.tensor == name and label in ours and form.rows is not None:
