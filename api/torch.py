@@ -212,7 +212,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
         """Submodule and attribute of each parameter of the network, by the parameter's name in the program."""
         for name, parameter in self.program.parameters.items():
-            if name not in self._lowered.hidden:
+            if name not in self._lowered.internal_parameters:
                 above, _, last = parameter.label.rpartition(".")
                 above = above.replace(".", "_")
                 if above and above not in self._modules:

@@ -60,14 +60,15 @@ class ModuleProgram:
     """The lowered program of a module, with one output; PyTorch computes the loss from it, and gives the program its adjoint.
 
     `output` joins all outputs of the module along one axis; `shapes` are their shapes, in this order. `input_adjoints` is the name of the
-    gradient tensor by id of the input, for inputs with gradients. `hidden` are parameters of the program that the network does not have.
+    gradient tensor by id of the input, for inputs with gradients. `internal_parameters` are parameters of the program that
+    the network does not have.
     """
 
     program: StepProgram
     output: OutputInfo
     shapes: tuple[Shape, ...]
     input_adjoints: Mapping[str, str]
-    hidden: frozenset[str | None]
+    internal_parameters: frozenset[str | None]
 
 
 def chosen_outputs(graph: Graph, requested: str | Sequence[str] | None) -> tuple[str, ...]:

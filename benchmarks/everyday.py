@@ -124,9 +124,11 @@ def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, 
 
     It differs in one-step delays, a spiking readout, capacities of 10 % of a hidden layer, no biases, and as many gradients as spikes.
     """
-    layers = tuple(PublishedLayer(n, max(2, n // 10), ASSUMED * n, ASSUMED * n) for n in hidden)
+    layers = tuple(PublishedLayer(n, max(2, n // 10), spikes=ASSUMED * n, gradients=ASSUMED * n) for n in hidden)
     spikes = density * INPUTS
-    return PublishedNet(name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, 2.0, 2.0)), steps, batch)
+    return PublishedNet(
+        name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, spikes=2.0, gradients=2.0)), steps, batch
+    )
 
 
 def _everyday(

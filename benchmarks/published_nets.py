@@ -76,7 +76,7 @@ def published_net(
     `layers` is the number of hidden layers per IPU.
     """
     sizes = (*hidden_sizes(layers, per_tile, 0) * (ipus - 1), *hidden_sizes(layers, per_tile, data.classes), data.classes)
-    chain = tuple(PublishedLayer(n, capacity_of(n, activity), 0.0, 0.0) for n in sizes)
+    chain = tuple(PublishedLayer(n, capacity_of(n, activity), spikes=0.0, gradients=0.0) for n in sizes)
     return PublishedNet(name, data.inputs, data.capacity, 0.0, chain, data.steps, batch, optimizer).full()
 
 

@@ -15,7 +15,7 @@ from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
 from snnc.report.pictures.palette import CYCLE_COLOURS, LAYERS, MEMORY, RAMP, RELAY, ink_on, layer_colour
 from snnc.report.pictures.raster import rasters
-from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
+from snnc.report.pictures.timeline import TimelineRow, part_rows, whole_step
 from snnc.report.recording import Recording
 from snnc.report.subject import Subject
 from snnc.report.view import build_view, tile_layout, tile_numbers
@@ -144,10 +144,10 @@ def _wavefront(plan: Plan) -> dict[str, Any]:
 def timeline(subject: Subject) -> list[dict[str, Any]]:
     """Return a row for the whole step, and one for an iteration of each section of it (such as forward); each row has its own scale."""
     emulation = subject.emulation
-    rows = (whole_step(subject.plan), *parts(subject.plan))
+    rows = (whole_step(subject.plan), *part_rows(subject.plan))
     if emulation is None or not emulation.phases:
         return [_row(subject, row, None, row.cycles) for row in rows]
-    emulated_rows = (whole_step(subject.plan, emulation.phases), *parts(subject.plan, emulation.phases))
+    emulated_rows = (whole_step(subject.plan, emulation.phases), *part_rows(subject.plan, emulation.phases))
     return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, emulated_rows, strict=True)]
 
 

@@ -83,7 +83,7 @@ def forward_function(
     body = (*with_arguments(kernel, near), *inside.values())
     stores += [(a.target, f"{o}_near") for o, a in inside.items()]
     short = {n: f"{n}_kept" for n in rounded}
-    used = reads(body, (*kernel.saved, *rounded)) | {n for centre in rounded.values() for n in symbols(centre)}
+    used = reads(body, (*kernel.saved, *rounded)) | {n for offset in rounded.values() for n in symbols(offset)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
@@ -100,13 +100,14 @@ def forward_function(
             *_parameter_loads(kernel.parameters, scalars, used),
             *c_assignments(body),
             *(f"{p}[first + n] = {n};" for n, p in stores),
-            *(f"{p}[first + n] = {numbers.rounded}({_centred(n, '-', rounded[n])});" for n, p in short.items()),
+            *(f"{p}[first + n] = {numbers.rounded}({_with_offset(n, '-', rounded[n])});" for n, p in short.items()),
         ),
     )
 
 
-def _centred(value: str, sign: str, centre: Expression) -> str:
-    return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
+def _with_offset(value: str, sign: str, offset: Expression) -> str:
+    """Return C++ that adds the offset to a value (sign "+") or subtracts it ("-")."""
+    return value if offset == Number(0.0) else f"{value} {sign} {c_expression(offset)}"
 
 
 def _inside(info: PopulationInfo, output: str) -> Assignment:
@@ -144,7 +145,7 @@ def backward_function(
     short |= {k: rounded[k] for k in kernel.saved if k in rounded}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const {numbers.type if n in short else 'float'} *{p}" for n, p in places.items()]
-    used |= {a for n, centre in short.items() if n in used for a in symbols(centre)}
+    used |= {a for n, offset in short.items() if n in used for a in symbols(offset)}
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
     adjoints = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
@@ -158,7 +159,11 @@ def backward_function(
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
-            *(f"const float {n} = {_centred(f'{numbers.widened}({places[n]}[first + n])', '+', short[n])};" for n in short if n in used),
+            *(
+                f"const float {n} = {_with_offset(f'{numbers.widened}({places[n]}[first + n])', '+', short[n])};"
+                for n in short
+                if n in used
+            ),
             *c_assignments(kernel.backward),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),

@@ -262,7 +262,7 @@ class Buffers:
     def _population(self, op: NeuronStep) -> tuple[str, list[SequenceBuffer]]:
         info = self.program.population(op.population)
         adjoint = self.adjoints.get(op.population)
-        half_histories = self.steps.past(op)
+        half_histories = self.steps.half_histories(op)
         buffers: list[SequenceBuffer] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
             has_history = adjoint is not None and state in info.kernel.history

@@ -33,7 +33,7 @@ from snnc.backends.poplar.vertices.counting import counts
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name, only_sums
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
-from snnc.backends.poplar.vertices.indexed import add_indexed, first_table
+from snnc.backends.poplar.vertices.indexed import add_indexed, tables_before_window_test
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, uses_join
@@ -144,23 +144,23 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     """Return the parts of the program, and the context of its templates."""
     assembly = Assembly()
     extras = add_network(net, assembly)
-    if net.described.external:
+    if net.mapped.external:
         extras += gradient_codelets(net)
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        shape, scaled = net.described.loss, net.described.scaled
+        shape, scaled = net.mapped.loss, net.mapped.scaled
         vertex, scores = sample_loss(net.costs, shape, scaled=scaled), loss_scores(net.costs, shape)
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": vertex, "scores": scores, "scaled": scaled})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
-        if net.described.passes:
+        if net.mapped.extra_passes:
             sum_before_updates(net, assembly, lambda update: only_sums(update, sum_private(net.costs)))
         add_norm(net, assembly)
         extras += norm_codelets(net)
         extras += moments_codelets(net)
-    programs = program_values(net, assembly, "external" if net.described.external else "passes" if net.described.passes else "training")
+    programs = program_values(net, assembly, "external" if net.mapped.external else "passes" if net.mapped.extra_passes else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
@@ -178,7 +178,7 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    add_window_test(net, assembly, first_table(net))
+    add_window_test(net, assembly, tables_before_window_test(net))
     if net.window_test is None:
         return []
     costs = net.costs
@@ -195,7 +195,7 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
         used += [weight_rows(net.costs, half=half) for half in sorted(precisions)]
     if net.packed_rows:
         used.append(pack_rows(net.costs))
-    if net.sums_pieces:
+    if net.owners_sum_gradients:
         used.append(sum_pieces(net.costs))
     return [_printed(vertex) for vertex in used]
 
@@ -218,7 +218,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": first_table(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
+        "tables": tables_before_window_test(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
         "reductions": [{"bus": bus.id, "table": first_reduction + n} for n, bus in enumerate(net.gradient_buses)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
@@ -262,18 +262,18 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
     if net.plan.segments.rows:
         names |= ROW_TITLES
-    if net.described.computes_statistics:
+    if net.mapped.computes_statistics:
         names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
-        if not net.described.external:
+        if not net.mapped.external:
             titles = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
             names |= {**{name: titles[name] for name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients", **norm_sets(net)}
-        names |= {SUM: SUM_TITLE} if net.described.external or net.described.passes else {}
-        names |= {RATES: "U1 rates"} if net.described.passes else {}
-        names |= {} if net.described.external else {"update_parameters": "U1 update"}
-        if net.sums_pieces:
+        names |= {SUM: SUM_TITLE} if net.mapped.external or net.mapped.extra_passes else {}
+        names |= {RATES: "U1 rates"} if net.mapped.extra_passes else {}
+        names |= {} if net.mapped.external else {"update_parameters": "U1 update"}
+        if net.owners_sum_gradients:
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
             names |= {**({PACKED_ROWS: "U2 rows packed"} if net.packed_rows else {}), WEIGHT_ROWS: "U2 weights to sources"}
@@ -323,7 +323,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()
         ],
-        **({"adjoint": adjoint_name(net)} if net.described.external else {}),
+        **({"adjoint": adjoint_name(net)} if net.mapped.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width}
         | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.drops_spikes},

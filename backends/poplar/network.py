@@ -119,24 +119,24 @@ class PoplarNetwork:
         return self.plan.training
 
     @cached_property
-    def described(self) -> MappedNetwork:
+    def mapped(self) -> MappedNetwork:
         """The network in the form in which the mapper describes its vertices."""
         return describe(self.program, self.training)
 
     @cached_property
     def layers(self) -> Mapping[str, Layer]:
         """Layer of every population."""
-        return {layer.id: layer for layer in self.described.layers}
+        return {layer.id: layer for layer in self.mapped.layers}
 
     @cached_property
     def links(self) -> Mapping[str, Link]:
         """Descriptions of connections, by id."""
-        return {link.id: link for link in self.described.links}
+        return {link.id: link for link in self.mapped.links}
 
     @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Cost coefficients of every codelet."""
-        return network_costs(self.described)
+        return network_costs(self.mapped)
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedConnection]:
@@ -205,7 +205,7 @@ class PoplarNetwork:
         return tuple(bus for bus in self.plan.buses if bus.gradient is not None)
 
     @property
-    def sums_pieces(self) -> bool:
+    def owners_sum_gradients(self) -> bool:
         """Whether owners of the weights of an indexed connection sum private gradients."""
         return any(self.links[id_].weight_gradient for id_ in self.indexed)
 
@@ -333,7 +333,7 @@ class PoplarNetwork:
             )
         check_plan(self.program, self.plan)
         for placed in self.plan.populations:
-            if self.described.half_deltas and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
+            if self.mapped.half_deltas and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
                     f"deltas are float16, with two samples per word, but a block of {placed.label!r} has an odd number of samples; "
                     "use an even batch size, or remove deltas from half."

@@ -59,23 +59,23 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "row_before": move_row(ROW_BEFORE),
         "counted": [f"{name}{access}" for name, access in counted],
         "counted_first": [f"{name}_first{access}" for name, access in counted],
-        "shared_sums": SHARED_SUMS if net.sums_pieces else "",
+        "shared_sums": SHARED_SUMS if net.owners_sum_gradients else "",
         "reduce": [REDUCE] if net.gradient_buses else [],
         "losses": loss_sets(net) if kind in ("training", "passes") else (),
         # To save memory during the forward pass, targets are sent after it, except single labels of samples.
-        "late_targets": kind in ("training", "passes") and net.described.loss.columns > 0,
+        "late_targets": kind in ("training", "passes") and net.mapped.loss.columns > 0,
         "sums": _sums(net, kind) if net.training else [],
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
-        "measures": [f"Execute({MOMENTS})"] if net.described.computes_statistics else [],
-        "accumulates": net.described.accumulates,
+        "measures": [f"Execute({MOMENTS})"] if net.mapped.computes_statistics else [],
+        "accumulates": net.mapped.accumulates,
     }
 
 
 def _sums(net: PoplarNetwork, kind: Kind) -> list[str]:
     """Return, as C++, the Poplar programs that sum the private gradients and, in a training step, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    sums = ["Execute(sum_private_gradients)"] if replicated or net.sums_pieces else []
-    sums += [SHARED_SUMS] if net.sums_pieces else []
+    sums = ["Execute(sum_private_gradients)"] if replicated or net.owners_sum_gradients else []
+    sums += [SHARED_SUMS] if net.owners_sum_gradients else []
     if kind != "training":
         return [*sums, f"Execute({SUM})"]
     return [*sums, *(f"Execute({name})" for name in norm_sets(net)), "Execute(update_parameters)"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.backends.folders.project import Chunk
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.vertices.indexed import first_table, indexed_tables
+from snnc.backends.poplar.vertices.indexed import indexed_tables, tables_before_window_test
 from snnc.backends.poplar.vertices.window_tests import window_test_table_count, window_test_tables
 from snnc.compiler.ir.graph import Array
 
@@ -20,7 +20,7 @@ def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the test for further windows; tiles of losses.
     """
-    yield struct.pack("<I", first_table(net) + window_test_table_count(net) + 1)
+    yield struct.pack("<I", tables_before_window_test(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in net.stores.values():

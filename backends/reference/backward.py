@@ -99,9 +99,9 @@ def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Ar
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
         for name in {canonical, f"{canonical}_prev"} & environment.keys():
             value = environment[name]
-            centre = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
+            offset_value = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
             with np.errstate(over="ignore"):  # float16 overflow gives infinity, as on an IPU
-                stored[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
+                stored[name] = (value - offset_value).astype(np.float16).astype(value.dtype) + offset_value
     return stored
 
 

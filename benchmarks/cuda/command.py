@@ -143,7 +143,7 @@ class _Suite:
             return
 
         def store(one: BenchLine) -> None:
-            if one.choice is not None and one.choice.by == TRIAL:
+            if one.choice is not None and one.choice.reason == TRIAL:
                 store_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 
         rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, store)

@@ -19,7 +19,7 @@ from snnc.benchmarks.cpu.process import Process
 from snnc.benchmarks.cpu.suite import TIMED_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
-from snnc.benchmarks.cuda.preparation_process import NUMBERS, PROBLEM, PROJECT, prepare, read_files
+from snnc.benchmarks.cuda.preparation_process import EXPECTED, PROBLEM, PROJECT, prepare, read_files
 from snnc.benchmarks.subprocesses import ProcessError
 
 _THREADS: Final = 2
@@ -70,7 +70,7 @@ def prepare_workloads(
 
         problems = [begin(PROBLEM, workload) for workload, _ in plan]
         programs = [(workload, mode, begin(PROJECT, workload, mode)) for workload, lines in plan for mode in _programs(lines)]
-        numbers = [begin(NUMBERS, workload) for workload, _ in plan]
+        numbers = [begin(EXPECTED, workload) for workload, _ in plan]
         compiled: list[tuple[BenchLine, str, Future[None]]] = []
         for (workload, lines), problem in zip(plan, problems, strict=True):
             if not _failure(problem):

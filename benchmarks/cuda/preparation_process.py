@@ -31,7 +31,7 @@ from snnc.benchmarks.subprocesses import run_module
 from snnc.data.arrays import read_arrays
 
 PROBLEM: Final = "problem"
-NUMBERS: Final = "numbers"
+EXPECTED: Final = "numbers"
 PROJECT: Final = "project"
 SECONDS: Final = 600.0
 """Time limit of a preparation, in seconds."""
@@ -65,7 +65,7 @@ def _read_expected(path: Path) -> Expected:
     return Expected(float(arrays["loss"]), gradients, weights)
 
 
-def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
+def _write_expected_results(workload: Workload, folder: Path) -> dict[str, Any]:
     check = make_check(workload)
     write_problem(check.problem, folder / CHECKED_PROBLEM)
     for kind in _KINDS:
@@ -75,8 +75,8 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
 
 def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:
     """Run one preparation in this process and return its answer."""
-    if what == NUMBERS:
-        return _numbers(workload, folder)
+    if what == EXPECTED:
+        return _write_expected_results(workload, folder)
     if what == PROBLEM:
         write_problem(make_problem(workload), folder / TIMED_PROBLEM)
     else:

@@ -33,7 +33,7 @@ class FastestWay:
     """The chosen variant of an engine."""
 
     way: str
-    by: str
+    reason: str
     """The reason for the choice."""
     trial_ms: Mapping[str, float]
     """Milliseconds of a training step in the trial, by variant."""
@@ -42,7 +42,7 @@ class FastestWay:
 
     def to_data(self) -> dict[str, Any]:
         """Return the choice as JSON data, for the row of a result."""
-        return {"by": self.by, "trial_ms": dict(self.trial_ms), "left_out": dict(self.left_out)}
+        return {"by": self.reason, "trial_ms": dict(self.trial_ms), "left_out": dict(self.left_out)}
 
 
 def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], machine: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -55,23 +55,23 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     return line | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
 
 
-def load_choice(of: Mapping[str, Any]) -> FastestWay | None:
+def load_choice(identity_data: Mapping[str, Any]) -> FastestWay | None:
     """Return the choice that an earlier run stored for an :func:`identity`; None if it does not exist or cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
-        data = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
+        data = json.loads(read_checked(cache_dir() / _FOLDER / _name(identity_data), _LARGEST) or b"")
         times = {str(way): float(ms) for way, ms in data["trial_ms"].items()}
         reasons = {str(way): str(reason) for way, reason in data["left_out"].items()}
-        if (data["format"], data["of"]) == (_FORMAT, of) and data["way"] in of["ways"]:
+        if (data["format"], data["of"]) == (_FORMAT, identity_data) and data["way"] in identity_data["ways"]:
             return FastestWay(data["way"], STORED_TRIAL, times, reasons)
     return None
 
 
-def store_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
+def store_choice(identity_data: Mapping[str, Any], choice: FastestWay) -> None:
     """Store a choice for later runs, if the cache can be written."""
-    data = {"format": _FORMAT, "of": of, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
+    data = {"format": _FORMAT, "of": identity_data, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
     with suppress(OSError, SnncError):
-        write_checked(cache_dir() / _FOLDER / _name(of), json.dumps(data, allow_nan=False).encode())
+        write_checked(cache_dir() / _FOLDER / _name(identity_data), json.dumps(data, allow_nan=False).encode())
 
 
-def _name(of: Mapping[str, Any]) -> str:
-    return f"{digest([json.dumps(of, sort_keys=True)])}.json"
+def _name(identity_data: Mapping[str, Any]) -> str:
+    return f"{digest([json.dumps(identity_data, sort_keys=True)])}.json"

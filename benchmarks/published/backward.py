@@ -24,11 +24,11 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
     layers = range(len(machine.net.layers))
     copies = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
     return (
-        machine.step("count steps", "rest", "backward", compute=2 * machine.elementwise(1), programs=2),
+        machine.step("count steps", "rest", "backward", compute=2 * machine.elementwise(1), program_steps=2),
         _slice(machine),
         _decay(machine, "decay dU"),
         *(_surrogate_on_one_tile(machine) if machine.options.surrogate == "one tile" else _surrogate_everywhere(machine)),
-        machine.step("copy dU", "rest", "backward", compute=copies, programs=machine.serial),
+        machine.step("copy dU", "rest", "backward", compute=copies, program_steps=machine.serial),
         _decay(machine, "scale dU"),
         *_broadcast_ids(machine),
         _weight_gradients(machine),
@@ -52,14 +52,14 @@ def _slice(machine: Machine) -> Superstep:
         if chip == machine.layout.chips - 1:
             sizes.append(slice_share(net.batch * net.layers[-1].capacity, tiles))
         longest, number = max(longest, sum(map(machine.dynamic, sizes))), max(number, len(sizes))
-    return machine.step("slice histories", "dynamic slices", "backward", compute=longest, programs=number)
+    return machine.step("slice histories", "dynamic slices", "backward", compute=longest, program_steps=number)
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
     """Multiply dU by a constant, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.broadcast_elementwise(machine.net.batch * machine.per_tile(i)) for i in layers])
-    return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
+    return machine.step(name, "rest", "backward", compute=compute, program_steps=machine.serial)
 
 
 def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
@@ -77,9 +77,9 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
         compute = max(compute, machine.vertices(vertices, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
     gather, scatter = machine.busiest(gathers), machine.busiest(scatters)
     return (
-        machine.step("gather U and dU", "gather and scatter of U and dU", "backward", moves=(gather,), programs=0),
+        machine.step("gather U and dU", "gather and scatter of U and dU", "backward", moves=(gather,), program_steps=0),
         machine.step("surrogate", "surrogate", "backward", compute=compute),
-        machine.step("scatter dU", "gather and scatter of U and dU", "backward", moves=(scatter,), programs=0),
+        machine.step("scatter dU", "gather and scatter of U and dU", "backward", moves=(scatter,), program_steps=0),
     )
 
 
@@ -94,7 +94,7 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
         cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + on_tile * SLOPE.cycles(code, loops=False)
         compute = max(compute, machine.vertices(net.batch, cycles))
     return (
-        machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
+        machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), program_steps=0),
         machine.step("surrogate", "surrogate", "backward", compute=compute),
     )
 

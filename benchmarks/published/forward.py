@@ -74,7 +74,7 @@ def _flags(machine: Machine) -> tuple[Superstep, ...]:
     numbers = machine.elementwise(2 * machine.target.workers, 2 * RANDOM)
     return (
         machine.step("set flags", "flags and compaction", "forward", compute=machine.vertices(net.batch * neurons, cycles)),
-        machine.step("random offsets", "rest", "forward", compute=machine.serial * numbers, programs=machine.serial),
+        machine.step("random offsets", "rest", "forward", compute=machine.serial * numbers, program_steps=machine.serial),
     )
 
 
@@ -84,7 +84,7 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0
     for i, (layer, where, spread) in enumerate(zip(net.layers, layout.ranges, layout.spread, strict=True)):
-        compactions, code = layout.crowding[where.chip], machine.options.code
+        compactions, code = layout.max_compactions[where.chip], machine.options.code
         read = compactions * ceil_div(layer.neurons, spread)
         sent = FLAGS * net.batch * machine.per_tile(i)
         gathers.append(Exchange(FLOAT * read, read, FLOAT * sent, sent))
@@ -119,5 +119,6 @@ def _write_histories(machine: Machine) -> tuple[Superstep, ...]:
     }
     costs = {what: machine.one_by_one([machine.dynamic(size) for size in sizes]) for what, sizes in written.items()}
     return tuple(
-        machine.step(f"keep {what}", "dynamic slices", "forward", compute=cost, programs=machine.serial) for what, cost in costs.items()
+        machine.step(f"keep {what}", "dynamic slices", "forward", compute=cost, program_steps=machine.serial)
+        for what, cost in costs.items()
     )

@@ -41,7 +41,7 @@ class PublishedLayout:
     """One per layer, in the order of ``net.layers``."""
     spread: tuple[int, ...]
     """Number of tiles that compact the flags of one sample and threshold, for each layer."""
-    crowding: tuple[int, ...]
+    max_compactions: tuple[int, ...]
     """Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles."""
 
     @property

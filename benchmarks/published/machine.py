@@ -68,7 +68,7 @@ class Superstep:
     """Number of bytes that the busiest tile receives in one run."""
     pieces: float
     """Number of fragments that the busiest tile receives and sends in one run."""
-    programs: int
+    program_steps: int
     """Number of program steps (such as compute sets or copies) in one run; 0 for an exchange that belongs to another superstep's step."""
 
     @property
@@ -167,9 +167,9 @@ class Machine:
         compute: float = 0.0,
         moves: Iterable[Exchange] = (),
         runs: int | None = None,
-        programs: int = 1,
+        program_steps: int = 1,
     ) -> Superstep:
-        """Return a superstep of `programs` steps of the Poplar program, with one exchange for each of `moves`."""
+        """Return a superstep of `program_steps` steps of the Poplar program, with one exchange for each of `moves`."""
         moved = tuple(m for m in moves if m.received or m.sent)
         return Superstep(
             name=name,
@@ -177,11 +177,11 @@ class Machine:
             part=part,
             runs=self.net.steps if runs is None else runs,
             compute=compute,
-            sync=programs * CONTROL + sum(self.barrier(m) for m in moved),
+            sync=program_steps * CONTROL + sum(self.barrier(m) for m in moved),
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
             pieces=sum(m.pieces + m.sent_pieces for m in moved),
-            programs=programs,
+            program_steps=program_steps,
         )
 
     def copies(

@@ -67,7 +67,7 @@ def _spikes(machine: Machine, i: int) -> int:
 def _buffer(machine: Machine, i: int) -> int:
     """Return the bytes of the largest receive buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
-    compactions = machine.layout.crowding[machine.layout.ranges[i].chip]
+    compactions = machine.layout.max_compactions[machine.layout.ranges[i].chip]
     sums = 0
     if i:
         left = net.batch * machine.incoming(i)[0]

@@ -49,9 +49,9 @@ class PublishedPrediction:
         return cycles
 
     @property
-    def step_supersteps(self) -> int:
+    def program_steps_per_time_step(self) -> int:
         """Number of steps of the Poplar program in one time step, forward and backward."""
-        return sum(step.programs for step in self.supersteps if step.part != "update")
+        return sum(step.program_steps for step in self.supersteps if step.part != "update")
 
     @property
     def peak_tile_bytes(self) -> int:
@@ -93,8 +93,10 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
     optimiser = ADAM_VECTOR if net.moments else SGD_VECTOR
     return (
         machine.step("inputs from the host", "host", "update", compute=streamed, runs=1),
-        machine.step("casts", "update", "update", compute=sum(map(machine.elementwise, casts)), runs=1, programs=len(casts)),
-        machine.step("zero private gradients", "update", "update", compute=machine.one_by_one(zeroed), runs=1, programs=machine.serial),
+        machine.step("casts", "update", "update", compute=sum(map(machine.elementwise, casts)), runs=1, program_steps=len(casts)),
+        machine.step(
+            "zero private gradients", "update", "update", compute=machine.one_by_one(zeroed), runs=1, program_steps=machine.serial
+        ),
         machine.step("sum private gradients", "update", "update", compute=machine.elementwise(PRIVATE_COPIES * max(weights)), runs=1),
         machine.step(
             "optimiser",
@@ -102,6 +104,6 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
             "update",
             compute=machine.one_by_one([machine.elementwise(n, optimiser) for n in weights]),
             runs=1,
-            programs=machine.serial,
+            program_steps=machine.serial,
         ),
     )

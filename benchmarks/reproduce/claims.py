@@ -45,14 +45,15 @@ GPU_NET: Final = "logged-h2-a5"
 """The network of the published log (2 hidden layers, 5 % activity) that was also measured on a GPU."""
 
 
-def _fitting(results: Results, *rows: Row) -> list[Mapping[str, Any]]:
+def _results_if_all_fit(results: Results, *rows: Row) -> list[Mapping[str, Any]]:
+    """Return the results of the rows; an empty list if a result is missing, or a network does not fit."""
     known = [results.get(row.key, {}) for row in rows]
     return known if all(result.get("fits") for result in known) else []
 
 
 def _against_gpu(results: Results) -> Verdict:
     step = next(m for m in measured_steps() if m.net == GPU_NET)
-    if not (known := _fitting(results, matched_row(GPU_NET))):
+    if not (known := _results_if_all_fit(results, matched_row(GPU_NET))):
         return NOTHING
     (ipu,) = known
     ratio = step.ms / ipu["step_ms"]
@@ -75,7 +76,7 @@ def _gpu_comparison(results: Results, net: str, ipu_ms: float) -> str:
 
 
 def _at_high_sparsity(results: Results) -> Verdict:
-    if not (known := _fitting(results, plan_row("nmnist-h3-a0.5", SNNC), plan_row("nmnist-h3-a5", DENSE))):
+    if not (known := _results_if_all_fit(results, plan_row("nmnist-h3-a0.5", SNNC), plan_row("nmnist-h3-a5", DENSE))):
         return NOTHING
     sparse, dense = known
     ratio = dense["step_ms"] / sparse["step_ms"]
@@ -90,7 +91,7 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 def _tuned_gpu(results: Results) -> Verdict:
     step = next(m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype")
-    if not (known := _fitting(results, matched_row("w1-5"))):
+    if not (known := _results_if_all_fit(results, matched_row("w1-5"))):
         return NOTHING
     (ipu,) = known
     faster = ipu["step_ms"] / step.ms
@@ -104,7 +105,7 @@ def _tuned_gpu(results: Results) -> Verdict:
 
 
 def _scales(results: Results) -> Verdict:
-    if not (known := _fitting(results, plan_row("shd-x1-n8-a5"), plan_row("shd-x16-n8-a5"))):
+    if not (known := _results_if_all_fit(results, plan_row("shd-x1-n8-a5"), plan_row("shd-x16-n8-a5"))):
         return NOTHING
     one, many = known
     efficiency = one["step_ms"] / many["step_ms"]

@@ -39,20 +39,20 @@ def rounded_values(kernel: Kernel) -> dict[str, Expression]:
         if name in offsets:
             continue
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
-        centres = {c for a in kernel.backward for c in _centres(a.value, names, kernel.parameters)}
-        centre = centres.pop() if centres else Number(0.0)  # a value with several candidates is not rounded
-        if not centres and not _Rounding(kernel, names, centre).decides():
-            offsets[name] = centre
+        candidates = {c for a in kernel.backward for c in _offset_candidates(a.value, names, kernel.parameters)}
+        offset = candidates.pop() if candidates else Number(0.0)  # a value with several candidates is not rounded
+        if not candidates and not _Rounding(kernel, names, offset).decides():
+            offsets[name] = offset
     return offsets
 
 
-def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
+def _offset_candidates(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
     """Return the constants that one of `names` is compared with, or that are subtracted from it: candidates for its offset."""
     match expression:
-        case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as centre)) if name in names and _constant(centre, parameters):
-            return {centre}
+        case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as offset)) if name in names and _constant(offset, parameters):
+            return {offset}
         case Call(_, arguments):
-            return {c for argument in arguments for c in _centres(argument, names, parameters)}
+            return {c for argument in arguments for c in _offset_candidates(argument, names, parameters)}
     return set()
 
 
@@ -61,11 +61,11 @@ def _constant(expression: Expression, parameters: Collection[str]) -> bool:
 
 
 class _Rounding:
-    """Effects of rounding on the values of a kernel's backward code, if `names` are rounded as distances from `centre`."""
+    """Effects of rounding on the values of a kernel's backward code, if `names` are rounded as distances from `offset`."""
 
-    def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
-        self.kernel, self.names, self.centre = kernel, names, centre
-        self._effects = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
+    def __init__(self, kernel: Kernel, names: Collection[str], offset: Expression) -> None:
+        self.kernel, self.names, self.offset = kernel, names, offset
+        self._effects = dict.fromkeys(names, _SIGNED if offset == Number(0.0) else _ROUNDED)
         # If the model itself has no comparisons, those of the adjoint are bounds of a surrogate's support, which rounded values may cross.
         self._model_compares = any(_compares(a.value) for a in kernel.forward)
 
@@ -84,9 +84,9 @@ class _Rounding:
                 return self._effects.get(name, _EXACT)
             case Number():
                 return _EXACT
-            case Call("sub", (Symbol(name), right)) if name in self.names and right == self.centre:
+            case Call("sub", (Symbol(name), right)) if name in self.names and right == self.offset:
                 return _SIGNED
-            case Call("gt" | "ge", (Symbol(name), right)) if name in self.names and right == self.centre:
+            case Call("gt" | "ge", (Symbol(name), right)) if name in self.names and right == self.offset:
                 return _EXACT
         return self._of_call(expression, [self._effect(argument) for argument in expression.args])
 

@@ -21,7 +21,7 @@ class NoScheduleError(SnncError, code="SNNC-E312"):
 
 
 @dataclass(frozen=True)
-class Knob:
+class Remedy:
     """Command-line options that may make a network fit, and the memory that the network needs with these options."""
 
     options: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ class TooBigError(SnncError, code="SNNC-E313"):
         layer: str = "",
         category: str = "",
         category_bytes: int = 0,
-        knobs: tuple[Knob, ...] = (),
+        knobs: tuple[Remedy, ...] = (),
     ) -> None:
         super().__init__(text)
         self.needed, self.available, self.tile, self.phase, self.layer = needed, available, tile, phase, layer

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
-from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
+from snnc.compiler.tiles.errors import BaselineTooBigError, Remedy, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_received
@@ -16,7 +16,7 @@ from snnc.compiler.tiles.placement.placement import Placement, each_once, placem
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.memory import MemoryUse, largest_category
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.remedies import Attempt, find_knobs
+from snnc.compiler.tiles.remedies import Attempt, find_remedies
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
@@ -60,7 +60,7 @@ def misfit_error(
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
         codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
         what = _code(size - codelets) if category == "code" else _CATEGORY_TEXTS[category]
-    knobs = find_knobs(retry[0], needed, retry[1]) if retry is not None else ()
+    knobs = find_remedies(retry[0], needed, retry[1]) if retry is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {available:,} (in {phase!r}). "
         f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if retry is not None else ''}",
@@ -80,7 +80,7 @@ def bytes_at_least(problem: MappingProblem) -> int:
     return sum(_closest(problem)[3].values())
 
 
-def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
+def _advice(problem: MappingProblem, knobs: tuple[Remedy, ...]) -> str:
     if not knobs:
         return " No option helps; use a network with fewer neurons."
     effects = []

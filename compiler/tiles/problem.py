@@ -190,14 +190,14 @@ class MappingProblem:
     @property
     def repeats_forward(self) -> bool:
         """Whether each additional backward pass for batch normalisations follows an additional forward pass."""
-        return self.network.passes > 0 and (self.segment > 0 or self.network.whole_passes)
+        return self.network.extra_passes > 0 and (self.segment > 0 or self.network.whole_passes)
 
     @property
     def lives_between_programs(self) -> tuple[str, ...]:
         """Lifetimes of data that one program writes and another one reads."""
         if self.network.external:
             return ("sequence",)
-        return ("sequence", "record adjoints") if self.network.passes and not self.repeats_forward else ()
+        return ("sequence", "record adjoints") if self.network.extra_passes and not self.repeats_forward else ()
 
     def sizes_between_programs(self, lives: Mapping[str, Any]) -> dict[str, Any]:
         """Return sizes by lifetime; data that one program writes and another one reads get the lifetime "always".

@@ -12,7 +12,7 @@ from snnc.compiler.machines import load_target, target_names
 from snnc.compiler.machines.chip_links import find_routes
 from snnc.compiler.machines.errors import UnreachableChipError
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.errors import Knob
+from snnc.compiler.tiles.errors import Remedy
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.buses import window_capacity
@@ -25,7 +25,7 @@ MIN_TRIES: Final = 4
 """Number of plans that the search for one number may make even after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
-MAX_KNOBS: Final = 3
+MAX_REMEDIES: Final = 3
 """Maximum number of remedies in a message."""
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
@@ -44,8 +44,8 @@ It returns the bytes on the fullest tile and the number of chips in use; if noth
 """
 
 
-def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return the best remedies, at most :data:`MAX_KNOBS`.
+def find_remedies(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Remedy, ...]:
+    """Return the best remedies, at most :data:`MAX_REMEDIES`.
 
     Those with which the network fits come first, in the order of :data:`PREFERENCE`, then those that save most bytes.
     The fullest tile of `request` needs `needed` bytes. Remedies are planned quickly. While time remains (:data:`SECONDS`), the best ones
@@ -54,30 +54,30 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
     remedies: list[TriedRemedy] = []
-    for remedy in tries.all():
-        remedies += [remedy] if remedy.knob.fits or remedy.knob.bytes <= enough else []
-        if tries.late and len(remedies) >= MAX_KNOBS:
+    for tried in tries.all():
+        remedies += [tried] if tried.remedy.fits or tried.remedy.bytes <= enough else []
+        if tries.late and len(remedies) >= MAX_REMEDIES:
             break
-    if len(remedies) < MAX_KNOBS or not any(remedy.knob.fits for remedy in remedies):
+    if len(remedies) < MAX_REMEDIES or not any(tried.remedy.fits for tried in remedies):
         remedies += tries.together()
-    best = sorted(remedies, key=_rank)[:MAX_KNOBS]
-    knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
-    return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
+    best = sorted(remedies, key=_rank)[:MAX_REMEDIES]
+    results = (tried.remedy for tried in sorted(map(tries.planned, best), key=_rank))
+    return tuple(remedy for remedy in results if remedy.fits or remedy.bytes < needed)
 
 
 @dataclass(frozen=True)
 class TriedRemedy:
     """A remedy that was planned: its options with the result of the plan, and the resulting request."""
 
-    knob: Knob
+    remedy: Remedy
     request: MappingRequest
 
 
-def _rank(remedy: TriedRemedy) -> tuple[bool, int]:
+def _rank(tried: TriedRemedy) -> tuple[bool, int]:
     """Return a sort key: first remedies that fit, by :data:`PREFERENCE`; then combinations that fit; then all others, by bytes."""
-    if not remedy.knob.fits:
-        return True, remedy.knob.bytes
-    names = {name for name, _ in remedy.knob.options}
+    if not tried.remedy.fits:
+        return True, tried.remedy.bytes
+    names = {name for name, _ in tried.remedy.options}
     kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
     return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
 
@@ -93,13 +93,13 @@ class _Tries:
     def late(self) -> bool:
         return time.process_time() > self.until
 
-    def planned(self, remedy: TriedRemedy) -> TriedRemedy:
+    def planned(self, tried: TriedRemedy) -> TriedRemedy:
         if self.late:
-            return remedy
-        return replace(remedy, knob=Knob(remedy.knob.options, *self.attempt(remedy.request, quick=False)))
+            return tried
+        return replace(tried, remedy=Remedy(tried.remedy.options, *self.attempt(tried.request, quick=False)))
 
     def _try(self, request: MappingRequest, *options: tuple[str, str]) -> TriedRemedy:
-        return TriedRemedy(Knob(options, *self.attempt(request, quick=True), exact=False), request)
+        return TriedRemedy(Remedy(options, *self.attempt(request, quick=True), exact=False), request)
 
     def all(self) -> Iterator[TriedRemedy]:
         """Try every option by itself, beginning with options whose plans take little time."""
@@ -109,9 +109,9 @@ class _Tries:
             yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
         fewer = partial(self._fewer, "batch"), partial(self._fewer, "steps")
         for change in (self._capacity, *fewer, partial(self._dropped, always=True), self._sgd, self._machine):
-            remedy = change(self.request, ())
-            if remedy is not None:
-                yield remedy
+            tried = change(self.request, ())
+            if tried is not None:
+                yield tried
 
     def together(self) -> Iterator[TriedRemedy]:
         """Combine options until the network fits: a larger machine, dropped events, SGD without moments, fewer samples and steps."""
@@ -124,8 +124,8 @@ class _Tries:
         for change in (self._dropped, self._sgd, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
             combined = change(request, tuple(options))
             if combined is not None:
-                last, request, options = combined, combined.request, list(combined.knob.options)
-            if last is not None and last.knob.fits:
+                last, request, options = combined, combined.request, list(combined.remedy.options)
+            if last is not None and last.remedy.fits:
                 break
         if last is not None and len(options) > 1:
             yield last
@@ -150,7 +150,7 @@ class _Tries:
         if now <= _unit(request, name):
             return None
         value, size, chips = self._largest(request, name, now)
-        return TriedRemedy(Knob((*before, (f"--{name}", str(value))), size, chips, exact=False), _with(request, name, value))
+        return TriedRemedy(Remedy((*before, (f"--{name}", str(value))), size, chips, exact=False), _with(request, name, value))
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, int, int]:
         """Find the largest number that fits by bisection, which starts from a linear interpolation of the bytes between 1 and `now`.
@@ -183,7 +183,7 @@ class _Tries:
         last: TriedRemedy | None = None
         for target in larger_targets(request.target):
             last = self._try(replace(request, target=target, chips=None), *before, self._named(target))
-            if last.knob.fits or self.late:
+            if last.remedy.fits or self.late:
                 break
         return last
 

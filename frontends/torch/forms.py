@@ -52,7 +52,7 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
 """Functions that modules apply to neuron parameters, with their inverses."""
 
 
-def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+def forms(name: str, tensor: Array, *, value: Array, original: Array | None) -> list[Form]:
     """Return the forms in which the network may store the module's tensor `name` as `value`.
 
     `original` is the network's value before training, which must equal the tensor in a form; None if it is unknown: then the shape must
@@ -70,7 +70,7 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
     ]
 
 
-def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+def blocks(name: str, tensor: Array, *, value: Array, original: Array | None) -> list[Form]:
     """Return the blocks of rows of the tensor `name` that equal `original`, such as LSTM gates; `value` is the trained value."""
     if original is None or original.size < 2 or value.shape != original.shape:
         return []

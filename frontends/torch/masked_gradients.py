@@ -52,7 +52,7 @@ def _mask(name: str, parameter: Any) -> Array:
 def _replace_layer(graph: Graph, name: str, value: Array, mask: Array) -> None:
     """Replace the layer with the weight `value` by a sparse layer that has only the entries in `mask`."""
     for node, layer in list(graph.of_type(Linear)):
-        matching = forms(name, value, layer.weight, layer.weight)
+        matching = forms(name, value, value=layer.weight, original=layer.weight)
         if not matching:
             continue
         trainable = mask.T if matching[0].transposed else mask

@@ -50,7 +50,7 @@ def copy_learnable(graph: Graph, module: Any) -> None:
         if layer.weight is None:
             continue
         of_frozen, of_trained = (
-            any(find(n, t, layer.weight, layer.weight) for find in (forms, blocks) for n, t in tensors.items())
+            any(find(n, t, value=layer.weight, original=layer.weight) for find in (forms, blocks) for n, t in tensors.items())
             for tensors in (frozen, trained)
         )
         if of_frozen and not of_trained:
@@ -110,7 +110,7 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
     """Return whether the `value` of a neuron's parameter is a tensor with the parameter's name, or a function of SpikingJelly's ``w``."""
     last = tensor_name.rpartition(".")[2]
     # an imported, untrained value: the present value is also the original
-    candidates = forms(tensor_name, tensor, value, value) if last in (parameter, "w") else []
+    candidates = forms(tensor_name, tensor, value=value, original=value) if last in (parameter, "w") else []
     return any(f.function or last == parameter for f in candidates)
 
 
@@ -123,7 +123,7 @@ def _with_parameter_names(graph: Graph, identified: Graph, tensors: Mapping[str,
     for name, population in identified.of_type(Population):
         new_names: dict[str, str] = {}
         for parameter, value in _parameters(population).items():
-            names = {f.parameter for n, t in tensors.items() for f in forms(n, t, value, value) if f.function}
+            names = {f.parameter for n, t in tensors.items() for f in forms(n, t, value=value, original=value) if f.function}
             if len(names) == 1 and not names & {*new_names.values(), *population.model.parameters}:
                 new_names[parameter] = names.pop()
         if new_names:
@@ -180,7 +180,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], folded_weights: Mapping[s
             continue
         else:
             weight = operation.weight
-            candidates = [f for n, t in tensors.items() for f in forms(n, t, weight, weight) if weight.size > 1]
+            candidates = [f for n, t in tensors.items() for f in forms(n, t, value=weight, original=weight) if weight.size > 1]
             candidates = candidates or [Form(n) for n, folded in folded_weights.items() if nearly_equal(folded, weight)]
             fitting = {f.tensor.removesuffix(".weight") for f in candidates}
         if len(fitting) == 1:

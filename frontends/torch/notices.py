@@ -63,7 +63,7 @@ def _not_learned(graph: Graph, module: Any, reported: Collection[str]) -> list[s
         of_neuron = any(p == last or p.endswith(f"_{last}") or p.rstrip("0123456789") == last for p in names)
         if not parameter.requires_grad or of_neuron or (value.ndim > 1 and last not in ("threshold", "beta", "alpha")) or folded:
             continue
-        if any(find(name, value, array, array) for find in (forms, blocks) for array in arrays):  # a weight contains it
+        if any(find(name, value, value=array, original=array) for find in (forms, blocks) for array in arrays):  # a weight contains it
             continue
         missing.append(name)
     return missing

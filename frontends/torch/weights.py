@@ -148,10 +148,10 @@ def _assign(values: dict[Place, tuple[str, Array]], place: Place, label: str, ne
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
     """Return the tensor, or the block of its rows, from which a weight was imported."""
     original, (node, _, last) = originals.get(label), label.rpartition(".")
-    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
+    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value=value, original=original)]
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
     if not fitting:
-        fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value, original)]
+        fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value=value, original=original)]
         fitting = _biases_of_weight(fitting, node, originals, tensors) or fitting
     return _chosen(label, value, fitting, original is not None)
 
@@ -161,7 +161,7 @@ def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Ar
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting
-    gates = {(f.tensor, f.rows) for name, tensor in tensors.items() for f in blocks(name, tensor, weight, weight)}
+    gates = {(f.tensor, f.rows) for name, tensor in tensors.items() for f in blocks(name, tensor, value=weight, original=weight)}
     return [f for f in fitting if (f.tensor.replace("bias", "weight"), f.rows) in gates]
 
 
@@ -170,7 +170,9 @@ def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], orig
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True
-    return any(find(name, tensor, values[label], originals[label]) for find in (forms, blocks) for name, tensor in tensors.items())
+    return any(
+        find(name, tensor, value=values[label], original=originals[label]) for find in (forms, blocks) for name, tensor in tensors.items()
+    )
 
 
 def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Form:

@@ -146,7 +146,7 @@ def test_choices_are_kept_for_what_they_hang_on(cache):
     choice = ways.FastestWay("graphed", ways.TRIAL, {"graphed": 1.0, "eager": 9.0}, {"compiled": "slow"})
     assert ways.load_choice(of) is None
     ways.store_choice(of, choice)
-    assert ways.load_choice(of) == replace(choice, by=ways.STORED_TRIAL)
+    assert ways.load_choice(of) == replace(choice, reason=ways.STORED_TRIAL)
     for other in (
         ways.identity(entry, SMALL, {"torch": "2.12"}, ["H100"], 60.0),
         ways.identity(entry, SMALL, {"torch": "2.11"}, ["H200"], 60.0),
@@ -248,7 +248,7 @@ def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_m
     assert [(row["workload"], row["engine"], row["variant"]) for row in kept] == [("small", "stub", "right"), ("small", "peer", "right")]
 
     def counted(workload, files, chosen, *given):
-        measured.append((workload.name, [(one.entry.engine, one.choice and one.choice.by) for one in chosen]))
+        measured.append((workload.name, [(one.entry.engine, one.choice and one.choice.reason) for one in chosen]))
         return real(workload, files, chosen, *given)
 
     monkeypatch.setattr(command, "measure", counted)

@@ -236,7 +236,7 @@ def test_program_steps_of_a_time_step_grow_with_the_layers():
     """8 L + 3 dynamic slices and updates, 4 L operations of one layer each, and 15 for all layers together."""
     for hidden in LOGGED:
         layers = hidden + 1
-        assert predict_published(logged(hidden), GC200).step_supersteps == 12 * layers + 3 + 15
+        assert predict_published(logged(hidden), GC200).program_steps_per_time_step == 12 * layers + 3 + 15
 
 
 def test_memory_by_hand():

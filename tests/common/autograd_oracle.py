@@ -84,7 +84,7 @@ def _of(name, tensor, values, ours):
         (label, form)
         for label, value in values.items()
         if label in ours
-        for form in forms(name, tensor, value, value)
+        for form in forms(name, tensor, value=value, original=value)
         if label == name or label.rpartition(".")[2] in (form.parameter, "weight", "bias")
     ]
     exact = [(label, form) for label, form in found if label == name or label == f"{form.owner}.{form.parameter}"] or found
@@ -105,7 +105,7 @@ def _of_blocks(name, tensor, values, ours, tensors):
     found = np.zeros(tensor.shape)
     rows = set()
     for label, value in values.items():
-        fitting = [f for n, t in tensors.items() for f in blocks(n, t, value, value)]
+        fitting = [f for n, t in tensors.items() for f in blocks(n, t, value=value, original=value)]
         fitting = _biases_of_weight(fitting, label.rpartition(".")[0], values, tensors) or fitting
         for form in fitting:
             if form.tensor == name and label in ours and form.rows is not None:

@@ -55,7 +55,7 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
     return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
 
 
-def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ...]:
+def part_rows(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ...]:
     """Return a row per part with one run of each of its phases; the heads are the phases."""
     rows = []
     for part, phases in groupby(plan.phases, key=lambda p: p.part):

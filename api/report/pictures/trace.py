@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from snnc.compiler.ir.plan import Plan
-from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, whole_step
+from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, part_rows, whole_step
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
     for source, counts in (("predicted", None), *([("emulated", emulated)] if emulated else [])):
         for title, rows in (
             (f"{source}: {step_title}", (whole_step(plan, counts),)),
-            (f"{source}: one run of each superstep", parts(plan, counts)),
+            (f"{source}: one run of each superstep", part_rows(plan, counts)),
         ):
             process = 1 + sum(event["name"] == "process_name" for event in events)
             events += _names(process, title)

@@ -19,23 +19,25 @@ class Body:
     stores: tuple[Statement, ...]
 
 
-def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
+def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, half_histories: Mapping[str, str]) -> Body:
     """Return the statements of a step of `info`: they read the sums of the ports as currents, and store states and outputs.
 
     In the code, ``s`` is the index of the sample in the warp's item, not a state; here, the local `s` is the name of a state.
-    `past` maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each saved
-    value to itself; it is empty if histories are float32.
+    `half_histories` maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each
+    saved value to itself; it is empty if histories are float32.
     """
     kernel = info.kernel
-    used = reads(kernel.forward, kernel.saved) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
+    used = reads(kernel.forward, kernel.saved) | {
+        f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in half_histories
+    }
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
     lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(kernel.forward)]
     stores: list[Statement] = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
     for s, buffer in zip(kernel.states, op.states, strict=True):
-        if buffer in past:
-            stores += [Guarded("t == 0", _put(past[buffer], f"{s}_prev", "-1")), _put(past[buffer], s)]
-    stores += [_put(buffer, k) if buffer in past else _store(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
+        if buffer in half_histories:
+            stores += [Guarded("t == 0", _put(half_histories[buffer], f"{s}_prev", "-1")), _put(half_histories[buffer], s)]
+    stores += [_put(buffer, k) if buffer in half_histories else _store(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
     for name, buffer in zip(kernel.outputs, op.outputs, strict=True):
         if program.buffers[buffer].kind == "spikes":
             lines.append(f"net.{buffer}.store(t, b, item.neuron, item.lane, item.live && {name} != 0.0f);")
@@ -44,17 +46,19 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     return Body(tuple(lines), tuple(stores))
 
 
-def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
+def backward_body(
+    program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, half_histories: Mapping[str, str], rounded: Collection[str]
+) -> Body:
     """Return the statements of the adjoint of a step: they read the sums of the ports as adjoints of outputs, and sum gradients over time.
 
-    `past` is that of :func:`forward_body`; `rounded` are the currents whose deltas are stored in 16 bits.
+    `half_histories` is that of :func:`forward_body`; `rounded` are the currents whose deltas are stored in 16 bits.
     """
     kernel = info.kernel
     used = reads(kernel.backward, ())
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
-        history = past.get(states[s], states[s])
+        history = half_histories.get(states[s], states[s])
         places |= {f"{s}_prev": f"net.{history}.values(t - 1, b)[n]", s: f"net.{history}.values(t, b)[n]"}
     places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}

@@ -101,12 +101,12 @@ class NeuronStruct:
 
 
 def forward_struct(
-    program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str], sums: Sequence[Sum], size: int
+    program: StepProgram, info: PopulationInfo, op: NeuronStep, half_histories: Mapping[str, str], sums: Sequence[Sum], size: int
 ) -> NeuronStruct:
     """Return the struct of one forward step of the population `info`.
 
-    `past` maps each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself; it is empty if
-    histories are float32. `sums` is the input of each port from outside the recurrence, and `size` the number of neurons.
+    `half_histories` maps each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself; it is
+    empty if histories are float32. `sums` is the input of each port from outside the recurrence, and `size` the number of neurons.
     """
     kernel, parts = info.kernel, NeuronStruct.of(info, "forward", size, len(op.currents), len(op.outputs))
     used = reads(kernel.forward, kernel.saved)
@@ -114,22 +114,22 @@ def forward_struct(
     parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.declare(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
-        if buffer in past:
-            parts.begin.append(f"net.{past[buffer]}.put(-1, b, n, held_{state});")
+        if buffer in half_histories:
+            parts.begin.append(f"net.{half_histories[buffer]}.put(-1, b, n, held_{state});")
         if f"{state}_prev" in used:
             parts.step.append(f"const float {state}_prev = held_{state};")
     parts.step += c_assignments(kernel.forward)
     # A buffer with one slot has no history: a state is stored after the last step, and a saved value only if there is a single step.
     for state, buffer in zip(kernel.states, op.states, strict=True):
         parts.step.append(f"held_{state} = {state};")
-        if buffer in past:
-            parts.step.append(f"{parts.at(past[buffer], short=True)}.put({state});")
+        if buffer in half_histories:
+            parts.step.append(f"{parts.at(half_histories[buffer], short=True)}.put({state});")
             parts.end.append(f"net.{buffer}.row(-1, b)[n] = held_{state};")
         else:
             parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1", f"{parts.at(buffer)} = {state};"))
             parts.end.append(Guarded(f"net.{buffer}.slots.slots == 1", f"net.{buffer}.row(-1, b)[n] = held_{state};"))
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
-        put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in past else f"{parts.at(buffer)} = {name};"
+        put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in half_histories else f"{parts.at(buffer)} = {name};"
         parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1 || net.length == 1", put))
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")
@@ -144,7 +144,7 @@ def backward_struct(
     program: StepProgram,
     info: PopulationInfo,
     op: NeuronAdjoint,
-    past: Mapping[str, str],
+    half_histories: Mapping[str, str],
     short: Collection[str],
     sums: Sequence[Sum],
     size: int,
@@ -159,8 +159,8 @@ def backward_struct(
     parts.define_sums([f"d_{o}" for o in kernel.outputs], sums, used)
     parts.declare_parameters(program, kernel.parameters, op.parameters, used)
     for state in kernel.history:
-        stored = past.get(states[state], states[state])
-        short_state = states[state] in past
+        stored = half_histories.get(states[state], states[state])
+        short_state = states[state] in half_histories
         now, before = state in used, f"{state}_prev" in used
         if before:
             parts.read_each_step(f"{state}_prev", parts.at(stored, "t - 1", short=short_state))
@@ -174,7 +174,7 @@ def backward_struct(
             parts.step.append(f"const float {state} = given.{state};")
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
         if name in used:
-            parts.read_each_step(name, parts.at(buffer, short=buffer in past))
+            parts.read_each_step(name, parts.at(buffer, short=buffer in half_histories))
             parts.step.append(f"const float {name} = given.{name};")
     for state, buffer in states.items():
         parts.declare(f"held_d_{state}", f"net.d_{buffer}.row(0, b)[n]")

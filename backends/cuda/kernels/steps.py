@@ -83,7 +83,7 @@ class Steps:
         """Return the struct of a population that is not in a feedback loop."""
         op, info = self.neuron_step(population), self.program.population(population)
         sums = [self._outside(current) for current in op.currents]
-        return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
+        return forward_struct(self.program, info, op, self.half_histories(op), sums, self.neurons(info.id))
 
     def _outside(self, current: str) -> Sum:
         """Return the input of a current from outside its component, as its neuron reads it."""
@@ -117,7 +117,7 @@ class Steps:
         for population in component.populations:
             op, info = self.neuron_step(population), self.program.population(population)
             sums = [term for port, current in enumerate(op.currents) for term in self._inputs(port, current)]
-            body = forward_body(self.program, info, op, self.past(op))
+            body = forward_body(self.program, info, op, self.half_histories(op))
             phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return phases
 
@@ -171,7 +171,7 @@ class Steps:
         """Return the adjoint struct of a population that is not in a feedback loop."""
         op, info = self.neuron_adjoint(population), self.program.population(population)
         sums = [self._outside_adjoint(output) for output in op.outputs]
-        return backward_struct(self.program, info, op, self.past(op), self._rounded_deltas(op), sums, self.neurons(info.id))
+        return backward_struct(self.program, info, op, self.half_histories(op), self._rounded_deltas(op), sums, self.neurons(info.id))
 
     def gradients(self, output: str, *, outside: bool) -> list[ops.RecordAdjoint | ops.InputGradient]:
         """Return the operations that add to the adjoint of an output, from outside its component or from within."""
@@ -199,7 +199,7 @@ class Steps:
                 continue
             op, info = self.neuron_adjoint(population), self.program.population(population)
             sums = [term for port, output in enumerate(op.outputs) for term in self._gradients(port, output)]
-            body = backward_body(self.program, info, op, self.past(op), self._rounded_deltas(op))
+            body = backward_body(self.program, info, op, self.half_histories(op), self._rounded_deltas(op))
             phases.append(StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), body))
         return phases
 
@@ -244,7 +244,7 @@ class Steps:
 
     # ---- shared ------------------------------------------------------------------------------------------------------
 
-    def past(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> dict[str, str]:
+    def half_histories(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> dict[str, str]:
         """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself."""
         kernel = self.program.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}

@@ -34,7 +34,7 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
     """Return the compute sets between the gradients and a clipped or skipped update, in order, with their titles."""
     if not clips(net):
         return {}
-    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not net.described.scaled}
+    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not net.mapped.scaled}
     return {name: title for name, title in _TITLES.items() if not left_out.get(name)}
 
 
@@ -46,7 +46,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
         "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
     )
     assembly.on_tile("FLOAT", FACTOR.removesuffix("[0]"), "factor that clips all gradients")
-    vertex = squares(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
+    vertex = squares(net.costs, accumulates=net.mapped.accumulates, scaled=net.mapped.scaled)
 
     def squared(update: VertexLoop) -> VertexLoop:
         values = {f.name: update.values[f.name] for f in vertex.fields if f.name in update.values}
@@ -68,18 +68,18 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
         assembly.add("update", f"squares of {level}", ("SquareSum", "s", sums), f"norm_of_{level}", loss_sum(net.costs), values)
     values = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
     assembly.add("update", "the factor", ONCE, "norm", clip(net.costs), values, "0")
-    if not net.described.scaled:
+    if not net.mapped.scaled:
         return
-    vertex = judge_update(net.costs, accumulates=net.described.accumulates)
+    vertex = judge_update(net.costs, accumulates=net.mapped.accumulates)
     values = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     values |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
-    values |= {"batches": "batches[0]"} if net.described.accumulates else {}
+    values |= {"batches": "batches[0]"} if net.mapped.accumulates else {}
     assembly.add("update", "decides whether the update is skipped", ONCE, _JUDGED, vertex, values, "0")
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
     """Return the template data of the codelets for squares, clipping factor and loss scale."""
-    optimizer, accumulates, scaled = net.program.optimizer, net.described.accumulates, net.described.scaled
+    optimizer, accumulates, scaled = net.program.optimizer, net.mapped.accumulates, net.mapped.scaled
     if optimizer is None or not clips(net):
         return []
     vertices = {"vertex": squares(net.costs, accumulates=accumulates, scaled=scaled), "factor": clip(net.costs)}

@@ -99,7 +99,7 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters, except those of indexed connections."""
-    if net.described.passes and not net.operation:
+    if net.mapped.extra_passes and not net.operation:
         assembly.tensors.append("add_passes();")
     in_passes = set_in_passes(net)
     for placed in placed_parameters(net):

@@ -25,7 +25,7 @@ _MIN_RATES: Final = 2
 
 def clips(net: PoplarNetwork) -> bool:
     """Return whether the norm of all gradients is computed, to clip them or, with a loss scale, to find gradients that are not finite."""
-    return net.described.square > 0
+    return net.mapped.norm_cycles > 0
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
@@ -37,15 +37,13 @@ def update_vertex(net: PoplarNetwork, *, half: bool = False, placed: bool = Fals
     """Return the vertex that updates float32 parameters or, with `half`, float16 weights (`placed`: with a table of their positions)."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
-        return update_half(
-            net.costs, number, accumulates=net.described.accumulates, clips=clips(net), rounding=rounding.kind, placed=placed
-        )
-    return update(net.costs, number, accumulates=net.described.accumulates, clips=clips(net))
+        return update_half(net.costs, number, accumulates=net.mapped.accumulates, clips=clips(net), rounding=rounding.kind, placed=placed)
+    return update(net.costs, number, accumulates=net.mapped.accumulates, clips=clips(net))
 
 
 def updates_halves(net: PoplarNetwork) -> bool:
     """Return whether float16 weights are updated."""
-    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.described.external
+    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.mapped.external
 
 
 def half_update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
@@ -88,24 +86,24 @@ def sum_before_updates(
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the update vertex; if gradients are accumulated and clipped, with the field for their sum, which the norm vertices read."""
     vertex = update_vertex(net, half=half, placed=placed)
-    return replace(vertex, fields=(*vertex.fields, KEPT)) if net.described.accumulates and clips(net) else vertex
+    return replace(vertex, fields=(*vertex.fields, KEPT)) if net.mapped.accumulates and clips(net) else vertex
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
     """Return the names of the arrays that an update stores per parameter: moments, and the sum of earlier gradients."""
-    return [*moments(net.program.optimizer), *(["kept"] if net.described.accumulates else [])]
+    return [*moments(net.program.optimizer), *(["kept"] if net.mapped.accumulates else [])]
 
 
 def rates_per_group(net: PoplarNetwork) -> int:
     """Return the number of rates of a group: those of the optimiser, the factor that unscales gradients, and the share of a batch."""
     if net.program.optimizer is None:
         return _MIN_RATES
-    return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + net.described.scaled + net.described.accumulates
+    return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + net.mapped.scaled + net.mapped.accumulates
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
     """If the program accumulates gradients, add the number of earlier batches as a setting; return the fields for it."""
-    if not net.described.accumulates:
+    if not net.mapped.accumulates:
         return {}
     assembly.on_tile("INT", "batches", "earlier batches whose gradients are stored")
     assembly.on_tile("BOOL", "updating", "whether this step updates the parameters", shape="{}")
@@ -126,20 +124,20 @@ def rates_of(net: PoplarNetwork, parameter: str) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the template data of the codelets that update parameters and compute rates."""
-    gradient = "(gradient[i] * unscale)" if net.described.scaled else "gradient[i]"
+    gradient = "(gradient[i] * unscale)" if net.mapped.scaled else "gradient[i]"
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     body: Body = {
         "template": "optimizer",
         "rule": rule,
         "shared": _group_bodies(net),
         "vertex": update_vertex(net),
-        "schedule": schedule(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled),
-        "accumulates": net.described.accumulates,
+        "schedule": schedule(net.costs, accumulates=net.mapped.accumulates, scaled=net.mapped.scaled),
+        "accumulates": net.mapped.accumulates,
         "clips": clips(net),
         "width": rates_per_group(net),
         "numbers": rate_count(net),
         "halves": half_update_vertices(net),
-        "scaled": net.described.scaled,
+        "scaled": net.mapped.scaled,
     }
     if updates_halves(net):
         assert net.program.rounding is not None, "float16 weights that are updated have a rounding"
@@ -165,8 +163,8 @@ def _group_bodies(net: PoplarNetwork) -> list[Body]:
         bodies.append(
             {
                 "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
-                "unused": [number * size + k for k in range(len(rule.rate_names), size - net.described.accumulates - net.described.scaled)],
-                "unscale": last - net.described.accumulates,
+                "unused": [number * size + k for k in range(len(rule.rate_names), size - net.mapped.accumulates - net.mapped.scaled)],
+                "unscale": last - net.mapped.accumulates,
                 "share": last,
             }
         )
@@ -177,7 +175,7 @@ def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
     """Return the parameters that the host sets between the passes of an update: statistics of batch normalisations."""
     parameters = set()
     for population in net.program.populations:
-        if net.described.passes and is_batch_norm(population.model):
+        if net.mapped.extra_passes and is_batch_norm(population.model):
             names = dict(zip(population.kernel.parameters, net.step(population.id).parameters, strict=True))
             parameters |= {name for of, name in names.items() if population.kernel.labels[of] in (MEAN, VARIANCE, SHIFT, SLOPE)}
     return frozenset(parameters)

@@ -59,7 +59,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         block.values[f"sum_{parameter.name}"] = f"d_{parameter.buffer}[b.index]"
         zeros.append({"name": f"sum_{parameter.name}", "size": "1" if parameter.shared else "count"})
     sent = _deltas(block, all_links, code)
-    if layer.shown:
+    if layer.stores_adjoint:
         _add_record(block, code)
     block.read_parameters(step.parameters, code)
     _stored(block, step, code)

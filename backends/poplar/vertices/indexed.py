@@ -61,7 +61,7 @@ def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
     columns = (low, span, tables.row_start, tables.run_start, tables.used.group, tables.targets.group, sizes, tables.key_start)
     yield np.stack(columns, axis=1)
     yield tables.rows.reshape(-1, 1)
-    yield np.stack([tables.place, tables.weight, tables.length], axis=1)
+    yield np.stack([tables.first_target, tables.first_weight, tables.length], axis=1)
     yield np.stack([tables.used.first, tables.used.count], axis=1)
     yield np.stack([tables.targets.first, tables.targets.count], axis=1)
     yield tables.keys.reshape(-1, 1)
@@ -71,10 +71,15 @@ def _count(indexed: IndexedConnection) -> int:
     return SIDE_TABLES * (1 + (indexed.source is not None)) + (1 if indexed.owners is None else 2)
 
 
-def first_table(net: PoplarNetwork, connection: str | None = None) -> int:
-    """Return the index in ``plan.bin`` of an indexed connection's first table; None: of the first table after those of all connections."""
+def first_table(net: PoplarNetwork, connection: str) -> int:
+    """Return the index in ``plan.bin`` of an indexed connection's first table."""
     earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
     return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
+
+
+def tables_before_window_test(net: PoplarNetwork) -> int:
+    """Return the number of tables in ``plan.bin`` before those of the test for further windows."""
+    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(map(_count, net.indexed.values()))
 
 
 # ---- variables and the update ----------------------------------------------------------------------------------------

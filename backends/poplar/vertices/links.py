@@ -63,7 +63,8 @@ class Incoming(BlockLink):
     def step_body(self, loops: LoopsByPlace) -> Body:
         """Return the template data for a step.
 
-        A maximum over spikes forgets which entries it has seen: before it reads the window or, if a step may have several, after the last.
+        A maximum over spikes forgets which of the connection's entries it has seen: before it reads the window or, if a step may have
+        several, after the last.
         """
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}

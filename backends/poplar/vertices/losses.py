@@ -29,13 +29,13 @@ RATES: Final = "update_rates"
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
     """Return the compute sets of the loss of each sample, in order."""
-    return ("loss_scores", "loss_samples") if net.described.loss.scores else ("loss_samples",)
+    return ("loss_scores", "loss_samples") if net.mapped.loss.scores else ("loss_samples",)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     """Add the vertices of the loss and of the learning rate; return the template data of the loss."""
     output = loss_output(net)
-    shape = net.described.loss
+    shape = net.mapped.loss
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
     target_input = _targets(net, assembly, shape)
     assembly.on_tile("FLOAT", "loss")
@@ -53,16 +53,16 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
     assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
     rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
-    rates |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
-    vertex = schedule(net.costs, accumulates=net.described.accumulates, scaled=net.described.scaled)
-    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", vertex, rates, "0")
+    rates |= {"loss_scale": "loss_scale[0]"} if net.mapped.scaled else {}
+    vertex = schedule(net.costs, accumulates=net.mapped.accumulates, scaled=net.mapped.scaled)
+    assembly.add("loss", "the learning rate", ONCE, RATES if net.mapped.extra_passes else "loss_sum", vertex, rates, "0")
     return loss
 
 
 def _add_loss_scale(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the loss scale, if there is one, and two counters: updates since its last change, and skipped updates."""
     optimizer = net.program.optimizer
-    if not net.described.scaled or optimizer is None or optimizer.loss_scale is None:
+    if not net.mapped.scaled or optimizer is None or optimizer.loss_scale is None:
         return
     numbers = {
         "loss_scale": ("FLOAT", "factor of the gradient of the loss"),
@@ -118,8 +118,8 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
         read = {**scores, **records} if shape.reads_steps else scores
     on_tiles("FLOAT", "losses", parts)
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
-    written |= {"loss_scale": "loss_scale[0]"} if net.described.scaled else {}
-    vertex = sample_loss(net.costs, shape, scaled=net.described.scaled)
+    written |= {"loss_scale": "loss_scale[0]"} if net.mapped.scaled else {}
+    vertex = sample_loss(net.costs, shape, scaled=net.mapped.scaled)
     add("loss_samples", vertex, {**read, **places, **targets, **written, "classes": shape.width})
 
 
@@ -130,7 +130,7 @@ def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, wo
         "scored": bool(shape.scores),
         "chosen": shape.chooses_step,
         "columns": shape.columns,
-        "looked_at": 0,
+        "targets_per_worker": 0,
         "terms": (),
     }
     if isinstance(loss, Composed):
@@ -139,7 +139,7 @@ def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, wo
             "parts": workers,
             "kind": "label" if loss.plain_targets else loss.targets,
             "lengths": loss.lengths,
-            "looked_at": shape.looked_at(steps),
+            "targets_per_worker": shape.targets_per_worker(steps),
             "slots": [_slot(slot) for slot in shape.slots],
             "terms": [_term(loss, shape, term, *bounds, steps) for term, bounds in zip(loss.terms, loss.slices, strict=True)],
         }

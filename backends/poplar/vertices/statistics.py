@@ -32,7 +32,7 @@ def add_moments(net: PoplarNetwork, assembly: Assembly, population: str, output:
 
 def moments_codelets(net: PoplarNetwork) -> list[Body]:
     """Return the template data of the codelet, if the program uses it."""
-    return [{"template": MOMENTS, "vertex": block_moments(net.costs)}] if net.described.computes_statistics else []
+    return [{"template": MOMENTS, "vertex": block_moments(net.costs)}] if net.mapped.computes_statistics else []
 
 
 def moments_of_outputs(net: PoplarNetwork) -> list[Body]:

@@ -17,7 +17,7 @@ from snnc.backends.runtime.targets import as_targets
 from snnc.backends.training.plan import BatchSchedule, check_count
 from snnc.compiler.ir.arrays.randomness import Stream
 
-Part: TypeAlias = tuple[dict[str, Array], Array]
+BatchSamples: TypeAlias = tuple[dict[str, Array], Array]
 """Inputs by id, [T, B, *shape], and targets [B, ...]."""
 
 
@@ -26,8 +26,9 @@ class Batch:
     """The samples of an update."""
 
     count: int
-    part: Callable[[Array], Part]
-    """Function that returns the samples at given positions in the batch, for the engine: those of a process, or a part to accumulate."""
+    samples_at: Callable[[Array], BatchSamples]
+    """Function that returns the samples at given positions in the batch, for the engine: the share of one process, or
+    those whose gradients are accumulated next."""
     seen: str = ""
     """Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance."""
 
@@ -143,11 +144,11 @@ class ArrayBatches(_OrderedBatches):
         return [part.stop - part.start for part in parts[:done]], (self._batch(order[part]) for part in parts[done:])
 
     def _batch(self, chosen: Array) -> Batch:
-        def part(which: Array) -> Part:
+        def samples_at(which: Array) -> BatchSamples:
             samples = chosen[which]
             return self.inputs.batch_of(self.data, samples), as_targets(self.labels[samples])
 
-        return Batch(len(chosen), part)
+        return Batch(len(chosen), samples_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +265,11 @@ class StreamBatches:
 def batch_in_memory(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, time_first: bool) -> Batch:
     """Return a batch of samples in memory: [T, B, *shape] if `time_first`, else [B, T, *shape]."""
 
-    def part(which: Array) -> Part:
+    def samples_at(which: Array) -> BatchSamples:
         samples = inputs.part_of(data, which) if time_first else inputs.batch_of(data, which)
         return samples, as_targets(labels[which])
 
-    return Batch(len(labels), part)
+    return Batch(len(labels), samples_at)
 
 
 def fingerprint_of(data: BatchedData) -> str:

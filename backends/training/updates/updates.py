@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.training.data.batches import Batch, Part
+from snnc.backends.training.data.batches import Batch, BatchSamples
 from snnc.backends.training.updates.ranks import Ranks
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
@@ -39,7 +39,7 @@ class Updates:
                     "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
                 )
             self._gathering = engine
-        self._ahead: tuple[Batch, Part] | None = None
+        self._ahead: tuple[Batch, BatchSamples] | None = None
         """The next batch, if it was offered to the engine."""
 
     def make(self, batch: Batch, upcoming: Upcoming, learning_rate: float) -> float:
@@ -62,14 +62,14 @@ class Updates:
         positions = np.arange(batch.count)
         return positions if self.ranks is None else self.ranks.share(positions)
 
-    def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
+    def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[BatchSamples]:
         """Yield this process's samples of a batch, in parts or at once; if at once, first offer the next batch to the engine."""
         mine = self._mine(batch)
         if self.accumulate > 1:
-            yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
+            yield from map(batch.samples_at, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
         elif len(mine):
-            offered, part = self._ahead or (None, None)
-            now = part if part is not None and offered is batch else batch.part(mine)
+            offered, samples = self._ahead or (None, None)
+            now = samples if samples is not None and offered is batch else batch.samples_at(mine)
             self._offer_next(upcoming)
             yield now
 
@@ -80,5 +80,5 @@ class Updates:
             return
         following = upcoming()
         if following is not None and len(mine := self._mine(following)):
-            self._ahead = following, following.part(mine)
+            self._ahead = following, following.samples_at(mine)
             self.engine.offer(*self._ahead[1])

@@ -120,7 +120,7 @@ def _print_categories(run: LoggedRun) -> None:
     print(f"\n{run.name}, cycles per time step (predicted, simulated activity, copies merged):")
     for name, cycles in sorted(prediction.categories.items(), key=lambda item: -item[1]):
         print(f"  {name:32}{cycles / net.steps:10,.0f}")
-    size = f"{prediction.step_supersteps} program steps, {prediction.peak_tile_bytes:,} bytes on the fullest tile"
+    size = f"{prediction.program_steps_per_time_step} program steps, {prediction.peak_tile_bytes:,} bytes on the fullest tile"
     print(f"  {'all':32}{prediction.step_cycles / net.steps:10,.0f}   {size}")
 
 

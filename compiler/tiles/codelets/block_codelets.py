@@ -122,7 +122,7 @@ def _code_of(problem: MappingProblem, layer: Layer) -> int:
     network = problem.network
     halves = ["update_half"] if network.rounding is not None else []
     rows = "weight_rows_half" if network.half_weights else "weight_rows"
-    of_update = ("update", *halves, *(["squares"] if network.square else []), rows, *(["pack_rows"] if problem.packed else []))
+    of_update = ("update", *halves, *(["squares"] if network.norm_cycles else []), rows, *(["pack_rows"] if problem.packed else []))
     costs += [problem.costs[name] for name in of_update if problem.training]
     loops = dict(loop for cost in costs for loop in cost.loops)
     return problem.target.instruction_bytes * (sum(cost.instructions for cost in costs) + sum(loops.values()))

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, many, one
 
 INDEX_TYPES: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
-"""Element type of table entries, by bytes."""
+"""Element type of the tables of indexed connections, by bytes."""
 _BLOCK: Final = (
     one("input", "int", "k", "the iteration"),
     constant("stage", "iteration in which the population runs step 0", "int"),
@@ -58,7 +58,7 @@ class BlockLink:
 
     @property
     def read_backward(self) -> bool:
-        """Whether the backward step reads the window, for weights or for the entries chosen by a maximum."""
+        """Whether the backward step reads the window, for weights or for the connection's entries that a maximum chose."""
         return self.link.read_backward
 
 
@@ -122,7 +122,7 @@ def backward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: 
             half = sends_halves(links, port)
             element: Element = "half" if half else "float"
             fields.append(many("output", element, f"sent{port}", "the gradient of a current, for the sources", 4 * half))
-        if layer.shown:
+        if layer.stores_adjoint:
             fields.append(many("inout", "float", f"shown{port}", "the gradient of a current at all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}

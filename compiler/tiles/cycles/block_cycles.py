@@ -214,10 +214,10 @@ def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
         all_zero = np.zeros(link.inputs + link.inputs % 2)
         for feeding in problem.by_id[link.source.owner].incoming:
             assert feeding.indexed is not None
-            entries, mean = feeding.indexed.map, problem.activity.mean.get(feeding.source.buffer, 0.0)
+            connected, mean = feeding.indexed.map, problem.activity.mean.get(feeding.source.buffer, 0.0)
             rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
             rate = rate if relative is None else rate * relative
-            np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], MIN_SILENCE)))
+            np.add.at(all_zero, connected.target, np.log(np.maximum(1 - rate[connected.source], MIN_SILENCE)))
         return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())
 
     return problem.memo.get(("nonzero rows", link.source.buffer), count)

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -31,18 +31,16 @@ from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, whole_words
 
 Span: TypeAlias = tuple[int, int]
 """Samples ``[first, stop)``."""
-KINDS = (
-    "spikes to relays",
-    "windows",
-    "windows, backward",
-    "deltas",
-    "records",
-    "adjoints",
-    "weights to copies",
-    "gradients",
-    "new weights",
-)
-"""Kinds of traffic, in the order of reports."""
+SPIKES: Final = "spikes to relays"
+WINDOWS: Final = "windows"
+BACKWARD_WINDOWS: Final = "windows, backward"
+DELTAS: Final = "deltas"
+RECORDS: Final = "records"
+ADJOINTS: Final = "adjoints"
+WEIGHT_COPIES: Final = "weights to copies"
+REPLICA_GRADIENTS: Final = "gradients"
+REPLICA_WEIGHTS: Final = "new weights"
+"""Kinds of traffic, as reports name them; the last two are between replicas."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +216,15 @@ class _Count:
                 for relay, size in _overlapping(bus.relays, group.first, group.count):
                     readers = self.chip_vector(relay.tile)
                     local = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
-                    self.send(name, name, KINDS[0], size * sent, readers, local, self.plan.iterations)
+                    self.send(name, name, SPIKES, size * sent, readers, local, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
         """Add the windows that tiles read for their samples in each iteration, and again in the backward pass if weights learn."""
-        received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
+        received: dict[str, dict[int, tuple[Span, ...]]] = {WINDOWS: {}, BACKWARD_WINDOWS: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             connection_ids = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             read_backward = self.plan.training and any(self.learns(c, "weight_gradient") for c in connection_ids)
-            for kind in KINDS[1 : 3 if read_backward else 2]:
+            for kind in (WINDOWS, BACKWARD_WINDOWS) if read_backward else (WINDOWS,):
                 for group in self.layer(target).groups:
                     for (first, stop), tiles in _not_received(group, received[kind]).items():
                         self._window(bus, target, kind, tiles, first, stop - first)
@@ -255,7 +253,7 @@ class _Count:
                     sizes = FLOAT * common((first, reads.count), (writes.first, writes.count)) * writer.neurons[writes.at]
                     local = self.by_chip(writes.tiles, sizes * reading[writes.tiles])
                     sent = self.by_chip(writes.tiles, sizes)
-                    self.send(target, name, KINDS[3], sent, readers, local, self.plan.iterations)
+                    self.send(target, name, DELTAS, sent, readers, local, self.plan.iterations)
 
     def loss(self) -> None:
         """Add the records that move to the tile of each sample's loss, and the adjoints of records that move back."""
@@ -270,9 +268,9 @@ class _Count:
                 sent = number * self.by_chip(group.tiles, each)
                 reader = self.chip_vector(tile)
                 local = reader * float(number * each[group.tiles == tile].sum())
-                self.send(name, name, KINDS[4], sent, reader, local, 1)
-                self.add(name, name, KINDS[5], float(sent.sum() - local.sum()), np.outer(reader, sent) - np.diag(local))
-                self.links[KINDS[5]].send_each(np.outer(reader, sent))
+                self.send(name, name, RECORDS, sent, reader, local, 1)
+                self.add(name, name, ADJOINTS, float(sent.sum() - local.sum()), np.outer(reader, sent) - np.diag(local))
+                self.links[ADJOINTS].send_each(np.outer(reader, sent))
 
     def copies(self, connection: str) -> None:
         """Add the new weights of a connection that move to the copies on the tiles of its source."""
@@ -289,9 +287,13 @@ class _Count:
             local = self.by_chip(list(stored), list(stored.values())) if stored else np.zeros(self.plan.target.chips)
             received = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
-            self.links[KINDS[6]].send_each(np.outer(share, received))
+            self.links[WEIGHT_COPIES].send_each(np.outer(share, received))
             self.add(
-                data["target"], data["source"], KINDS[6], float(received.sum() - local.sum()), np.outer(share, received) - np.diag(local)
+                data["target"],
+                data["source"],
+                WEIGHT_COPIES,
+                float(received.sum() - local.sum()),
+                np.outer(share, received) - np.diag(local),
             )
 
     def replicas(self, index: int) -> None:
@@ -304,7 +306,7 @@ class _Count:
         chips = np.array([self.by_chip(g.tiles, np.ones(len(g.tiles))) / len(g.tiles) for g in where.groups])
         share = FLOAT * learned / number
         moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
-        for kind in KINDS[7:]:
+        for kind in (REPLICA_GRADIENTS, REPLICA_WEIGHTS):
             self.links[kind].send_each(moved)
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
 

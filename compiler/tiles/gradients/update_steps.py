@@ -56,14 +56,14 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     if layout.owned:
         yield _step(layout, "update: shared gradients", _add_owners, gradients_to_owners(layout, network.layers))
     # Without a loss scale, the learning rate is sent with the clipping factor.
-    gathered = _rates_to_updates(layout) if network.scaled or not network.square else ExchangeTraffic.none(problem)
-    if network.passes:  # the update is a separate program
+    gathered = _rates_to_updates(layout) if network.scaled or not network.norm_cycles else ExchangeTraffic.none(problem)
+    if network.extra_passes:  # the update is a separate program
         yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))
         yield SuperstepDraft("update: rates", 1, Load(problem).add_vertices(0, schedule(problem.costs), {}), ExchangeTraffic.none(problem))
     else:
         gathered.merge(_shares_of_gradients(layout))
-    if network.square:  # the norm of all gradients is needed
-        squared = _loaded(layout, partial(_add_shares, vertex=squares(problem.costs), sums=not network.passes))
+    if network.norm_cycles:  # the norm of all gradients is needed
+        squared = _loaded(layout, partial(_add_shares, vertex=squares(problem.costs), sums=not network.extra_passes))
         yield from norm_steps(layout, squared, gathered, squared_shares(layout))
         gathered = _rates_to_updates(layout, clips=True)
     yield _step(layout, "update: optimiser", _add_update, gathered)
@@ -140,7 +140,7 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     """Add the update: column groups update their shares of parameters, the first tile of a population its scalars, owners their weights."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     network = layout.problem.network
-    _add_shares(layout, layers, load, vertex, sums=not (network.square or network.passes))
+    _add_shares(layout, layers, load, vertex, sums=not (network.norm_cycles or network.extra_passes))
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:

@@ -59,7 +59,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
     """
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
-    if tables.always:
+    if tables.has_bias_row:
         first_bias = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]  # biases are the last row of a group
         bias_runs = tables.run_start[1:] - first_bias
         total = np.concatenate([[0], np.cumsum(tables.length)])

@@ -72,16 +72,16 @@ class IndexTables:
     run_start: Ints
     """Index of a group's first offset in `rows`, and of its first run in the three arrays below. The last element is the length of these
     arrays."""
-    place: Ints
-    weight: Ints
+    first_target: Ints
+    first_weight: Ints
     length: Ints
-    """First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of the
-    entry."""
+    """First target and first weight of each run, as local numbers, and its number of values. For a maximum, `first_weight` is the
+    number of the entry."""
     used: Pieces
     """Elements of theta that each group uses."""
     targets: Pieces
     """Targets that each group reads on the source's side; empty on the target's side."""
-    always: bool
+    has_bias_row: bool
     """Whether groups have a row of biases."""
     inputs: int
     """Number of values of the source."""
@@ -135,7 +135,7 @@ class IndexTables:
     @cached_property
     def form(self) -> TableForm:
         """Properties of these tables that determine code."""
-        largest = max(int(indices.max(initial=0)) for indices in (self.keys, self.rows, self.place, self.weight, self.length))
+        largest = max(int(indices.max(initial=0)) for indices in (self.keys, self.rows, self.first_target, self.first_weight, self.length))
         return TableForm(self.single, self.keyed, 2 if largest < 1 << 16 else 4)
 
     @property
@@ -168,7 +168,7 @@ def target_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     row = span[entries.group]
     row[plain] = index
     merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
-    return _tables(indexed, merged, (low, span, keys), always=indexed.biases > 0, targets=_nothing(len(first)))
+    return _tables(indexed, merged, (low, span, keys), has_bias_row=indexed.biases > 0, targets=_nothing(len(first)))
 
 
 def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
@@ -182,7 +182,7 @@ def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
         group, indexed.source[inside] - first[group], numbered * indexed.length, indexed.weight[inside], np.full(len(group), indexed.length)
     )
     rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
-    return _tables(indexed, _merged(entries), rows, always=False, targets=targets)
+    return _tables(indexed, _merged(entries), rows, has_bias_row=False, targets=targets)
 
 
 def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
@@ -231,17 +231,17 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
+def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, has_bias_row: bool, targets: Pieces) -> IndexTables:
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
-    row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
+    row_start = np.concatenate([[0], np.cumsum(span + 1 + has_bias_row)])
     row_number = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
     of_group = np.repeat(np.arange(groups), np.diff(row_start))
     row_limit = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * row_limit + runs.row, of_group * row_limit + row_number, side="left") - run_start[of_group]
     local, used = (runs.weight, _nothing(groups)) if indexed.maximum else _used(runs, groups, indexed.elements)
-    of_map = always, indexed.inputs, indexed.weights
+    of_map = has_bias_row, indexed.inputs, indexed.weights
     return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, *of_map)
 
 

@@ -83,7 +83,7 @@ class LossShape:
         """Return the number of target values of a sample; 0 if the target is the class of the sample."""
         return self.columns * (steps if self.each_step else 1)
 
-    def looked_at(self, steps: int) -> int:
+    def targets_per_worker(self, steps: int) -> int:
         """Return the number of a sample's target values that every worker reads."""
         return self.masked * (steps if self.each_step else 1)
 

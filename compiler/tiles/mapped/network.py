@@ -162,7 +162,7 @@ class Layer:
     """Output buffers that receive a gradient from a record."""
     gradient: bool
     """Whether the backward step includes the population."""
-    shown: bool = False
+    stores_adjoint: bool = False
     """Whether the adjoint of the input current is stored for all steps, for a caller that reads it."""
     computes_statistics: bool = False
     """Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block."""
@@ -177,7 +177,7 @@ class Layer:
         return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
 
     @property
-    def running(self) -> tuple[int, int]:
+    def states_outside_history(self) -> tuple[int, int]:
         """Number of float32 and of float16 states that are stored apart from the history.
 
         If a state has the type of its history, the history contains the current value, so the state is not counted.
@@ -246,11 +246,11 @@ class MappedNetwork:
     update: int = SGD_CYCLES
     """Worker cycles of the optimiser per parameter."""
     accumulates: bool = False
-    square: int = 0
+    norm_cycles: int = 0
     """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
-    passes: int = 0
+    extra_passes: int = 0
     """Number of additional forward and of additional backward passes of an update for batch normalisations; the update is then a
     separate program."""
     whole_passes: bool = False
@@ -331,9 +331,9 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         moments=0 if rule is None else len(rule.moments),
         update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not has_norm),
         accumulates=accumulates,
-        square=0 if rule is None else square_cycles(rule, accumulates=accumulates),
+        norm_cycles=0 if rule is None else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
-        passes=passes_of(program) if training and not external else 0,
+        extra_passes=passes_of(program) if training and not external else 0,
         whole_passes=bool(statistics_inputs(program)),
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
@@ -463,6 +463,6 @@ def _layer(
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and (population.shown or population.id in stored),
+        stores_adjoint=training and (population.shown or population.id in stored),
         computes_statistics=population.id in on_device,
     )

@@ -56,7 +56,7 @@ def block_bytes(
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
     # A record that is read only for its mean and variance is live in the forward pass; the statistics are two values per neuron.
-    floats["records", "always"] = problem.steps * (layer.records - layer.computes_statistics + layer.shown) * samples * neurons
+    floats["records", "always"] = problem.steps * (layer.records - layer.computes_statistics + layer.stores_adjoint) * samples * neurons
     floats["records", "forward"] = problem.steps * layer.computes_statistics * samples * neurons
     floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.computes_statistics * shares * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
@@ -134,8 +134,8 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
     values: dict[CategoryAndLife, int] = {  # floats per neuron and sample
         ("history", "always"): max(1, segments.boundaries) * states + sent,
-        ("history", "sequence"): stored + recomputes * layer.running[0],
-        ("history", "forward"): (1 - recomputes) * layer.running[0],
+        ("history", "sequence"): stored + recomputes * layer.states_outside_history[0],
+        ("history", "forward"): (1 - recomputes) * layer.states_outside_history[0],
     }
     current: CategoryAndLife = ("history", "always" if limited else "currents")
     return values | {current: values.get(current, 0) + len(kernel.inputs)}
@@ -145,8 +145,8 @@ def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife,
     segments, recomputes = problem.segments, problem.segment > 0
     values: dict[CategoryAndLife, int] = {  # float16 values per neuron and sample
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
-        ("history", "sequence"): layer.past.halves(segments.steps_in_history) + recomputes * layer.running[1],
-        ("history", "forward"): (1 - recomputes) * layer.running[1],
+        ("history", "sequence"): layer.past.halves(segments.steps_in_history) + recomputes * layer.states_outside_history[1],
+        ("history", "forward"): (1 - recomputes) * layer.states_outside_history[1],
     }
     return {key: each for key, each in values.items() if each}
 

@@ -133,7 +133,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.halves), len(layer.kernel.inputs), layer.past)
     return (
-        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.computes_statistics),
+        (layer.neurons, parameters, layer.records, layer.gradient, layer.stores_adjoint, layer.computes_statistics),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link_key(link), _rounded(problem.window_events(link))) for link in layer.incoming),

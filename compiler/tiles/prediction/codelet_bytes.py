@@ -107,7 +107,14 @@ def _structure(layer: Layer) -> Hashable:
     # Tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one.
     tables = [0 if link.indexed is None else 3 + (link.indexed.map.length > 1) for link in layer.incoming]
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, n) for link, n in zip(layer.incoming, tables, strict=True))
-    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
+    return (
+        repr(layer.kernel.forward),
+        links,
+        len(layer.outgoing),
+        tuple(source.kind for source in layer.sent),
+        layer.records,
+        layer.stores_adjoint,
+    )
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
@@ -122,7 +129,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
             yield Use(_update(problem, half=True), where.tiles, halves * groups)
         if len(learned) > halves:
             yield Use(updates, where.tiles, (len(learned) - halves) * groups)
-        if problem.network.passes:
+        if problem.network.extra_passes:
             yield Use(sum_private(problem.costs), where.tiles, len(learned) * groups)
         if where.replicas > 1:
             shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
@@ -130,7 +137,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
             yield Use(sum_private(problem.costs), where.tiles[several], len(learned) * groups[several])
     if learned_scalars(layer):
         yield Use(updates, where.tiles[:1], learned_scalars(layer))
-        if problem.network.passes:
+        if problem.network.extra_passes:
             yield Use(sum_private(problem.costs), where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
@@ -142,7 +149,7 @@ def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
-    clips = network.square > 0
+    clips = network.norm_cycles > 0
     if half:
         return update_half(
             problem.costs, network.moments, accumulates=network.accumulates, clips=clips, rounding=network.rounding, placed=placed
@@ -152,7 +159,7 @@ def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False
 
 def _of_gradient_norm(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
-    if not problem.network.square:
+    if not problem.network.norm_cycles:
         return
     shares = squared_shares(layout)
     tiles = np.flatnonzero(shares)
@@ -218,7 +225,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         for half in (False, True):
             if (halves == half).any():
                 yield Use(_update(problem, half=half, placed=half and weights.indexed.map.reordered), tiles[halves == half], 1)
-        if problem.network.passes:
+        if problem.network.extra_passes:
             yield Use(sum_private(problem.costs), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)

@@ -134,7 +134,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
             add(key, where.tiles, size)
     for key, tiles, size in _owned(layout):
         add(key, tiles, size)
-    if problem.network.square:
+    if problem.network.norm_cycles:
         add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
     for _, packing in packings(layout):
         add(("weights", "packed rows"), packing.tiles, np.tile(FLOAT * packing.elements, len(packing.readers)))

@@ -38,7 +38,7 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
     """Return how often an update runs each part of a training step."""
-    passes, operation = problem.network.passes, problem.network.operation
+    passes, operation = problem.network.extra_passes, problem.network.operation
     repeated = passes * problem.repeats_forward
     loss = 1 if operation else 1 + repeated
     return {"forward": 1 + passes + repeated + operation, "loss": loss, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
@@ -46,8 +46,8 @@ def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
 
 def in_passes(problem: MappingProblem, steps: Sequence[SuperstepDraft]) -> tuple[SuperstepDraft, ...]:
     """Return `steps`, each with the number of its runs in a whole update."""
-    if not (problem.network.passes or problem.network.operation):
+    if not (problem.network.extra_passes or problem.network.operation):
         return tuple(steps)
     times = runs_of_parts(problem)
-    sums = dict.fromkeys((PRIVATE_SUMS, SHARED_SUMS, GRADIENTS), times["backward"]) | {MOMENTS: problem.network.passes}
+    sums = dict.fromkeys((PRIVATE_SUMS, SHARED_SUMS, GRADIENTS), times["backward"]) | {MOMENTS: problem.network.extra_passes}
     return tuple(replace(step, runs=step.runs * sums.get(step.name, times[step.part])) for step in steps)

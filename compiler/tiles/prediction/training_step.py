@@ -403,7 +403,7 @@ def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     scores, adjoints = Load(problem), Load(problem)
     scores_per_worker, steps_per_worker = ceil_div(loss.scores, workers), ceil_div(steps, workers)
     scores.add_shared(tiles, loss_scores(costs, loss), {"classes": scores_per_worker, "steps": steps})
-    amounts = {"classes": loss.width, "steps": steps_per_worker, "targets": loss.looked_at(steps)}
+    amounts = {"classes": loss.width, "steps": steps_per_worker, "targets": loss.targets_per_worker(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, factor = (records_or_adjoints(layout, to_loss=False),), factor_to_losses(layout)
     if loss.scores:
@@ -413,7 +413,7 @@ def _loss_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     yield SuperstepDraft("loss: adjoints", 1, adjoints, factor, back)
     total = Load(problem)
     total.add_vertices(0, loss_sum(costs), {"count": problem.batch * problem.loss_parts})
-    if not problem.network.passes:
+    if not problem.network.extra_passes:
         total.add_vertices(0, schedule(costs), {})
     yield SuperstepDraft("loss: sum", 1, total, losses_to_one_tile(layout))
 

@@ -73,8 +73,8 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     others write windows), "windows" (relays of spikes merge the results of that search and write windows), "shown" (relays without masks
     write windows), or "backward" (relays write windows again).
     """
-    equal = partial(_cycles_of_equal, problem, source, rows, part=part)
-    return by_samples(relays, len(problem.timeline.chosen), equal)
+    cycles = partial(_cycles_for_samples, problem, source, rows, part=part)
+    return by_samples(relays, len(problem.timeline.chosen), cycles)
 
 
 def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Callable[[Ints, int], Any]) -> Floats:
@@ -90,7 +90,7 @@ def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Calla
     return results
 
 
-def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
+def _cycles_for_samples(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":

@@ -161,7 +161,7 @@ def _backward(layer: Layer) -> CodeletCost:
     loads += len(kernel.states) + layer.neuron_parameters
     halves = _HALF * (2 * past.half_states + past.half_others)
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
-    stores = len(kernel.states) + len(kernel.inputs) + layer.shown
+    stores = len(kernel.states) + len(kernel.inputs) + layer.stores_adjoint
     # A delta as float16: convert; load the word, join, store.
     stores += 4 * len({link.port for link in layer.incoming if link.half_deltas})
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
@@ -228,11 +228,11 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    if not network.square:
+    if not network.norm_cycles:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch
     return {
-        "squares": CodeletCost(start=24, row=2, product=2, element=network.square).calling(sums),
+        "squares": CodeletCost(start=24, row=2, product=2, element=network.norm_cycles).calling(sums),
         "clip": CodeletCost(start=40, element=3),
         **({"judge_update": CodeletCost(start=40)} if network.scaled else {}),  # six fields, a comparison, products, stores
     }

@@ -49,7 +49,7 @@ def described(text: object, source: ParsedFile, structure: object) -> Imported:
     ports = verify_graph(graph)
     imported, nodes = _run(description, source, _inputs_of_check(graph, ports, source.inputs))
     _check_work(graph, ports, imported, list(nodes.values()))
-    verify(graph, _checked_outputs(graph, imported.inputs, nodes), imported.traces, imported.inputs, False)
+    verify(graph, _checked_outputs(graph, imported.inputs, nodes), imported.traces, imported.inputs, folded=False)
     if source.array_shapes is None:
         return imported
     # The caller compares values for its own arrays, whose sizes may differ from those of the check.

@@ -87,7 +87,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     for name, node in states.items():
         numbers[name] = np.arange(first, first + math.prod(node.shape)).reshape(node.shape)
         first += math.prod(node.shape)
-    trees = {name: _tree(joined(pool, carried[name]), local_numbers, numbers) for name, local_numbers in numbers.items()}
+    trees = {name: _tree(joined(pool, carried[name]), state_indices, numbers) for name, state_indices in numbers.items()}
     moves = np.full(first, -1)  # index of the value that each value copies from the previous step
     for tree in trees.values():
         for leaf in _leaves(tree):
@@ -151,15 +151,15 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     return shaping.concat(pool, tuple(rows) or parts, axis)
 
 
-def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
+def _named(name: str, tree: _Tree, state_indices: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
     """Add the parts of a state to `names`; do not divide it if it has only one part, or a part that no index expression selects."""
-    undivided = _Leaf(local_numbers, None)
+    undivided = _Leaf(state_indices, None)
     part_names: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
-        index = _block(leaf.numbers - local_numbers.flat[0], local_numbers.shape)
+        index = _block(leaf.numbers - state_indices.flat[0], state_indices.shape)
         if buffered[leaf.numbers].any():
             part_names[leaf] = None
-        elif index is None or leaf.numbers.size == local_numbers.size:
+        elif index is None or leaf.numbers.size == state_indices.size:
             names[undivided] = name
             return undivided
         else:
@@ -168,23 +168,23 @@ def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names:
     return tree
 
 
-def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
-    """Return the structure of a state's new value, whose entries have the indices `local_numbers` among the values of all states."""
+def _tree(node: Node, state_indices: Array, numbers: Mapping[str, Array]) -> _Tree:
+    """Return the structure of a state's new value, whose entries have the indices `state_indices` among the values of all states."""
     source = _copied_values(node, numbers)
     if source is not None:
-        return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)
+        return _Leaf(state_indices, None if np.array_equal(source, state_indices) else source)
     match node.op:
         case "concat":
             axis = node.attrs[0]
             ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
-            rows = zip(node.inputs, np.split(local_numbers, ends, axis), strict=True)
+            rows = zip(node.inputs, np.split(state_indices, ends, axis), strict=True)
             return _Inner("concat", axis, tuple(_tree(p, n, numbers) for p, n in rows))
         case "reshape":
-            return _Inner("reshape", node.shape, (_tree(node.inputs[0], local_numbers.reshape(node.inputs[0].shape), numbers),))
+            return _Inner("reshape", node.shape, (_tree(node.inputs[0], state_indices.reshape(node.inputs[0].shape), numbers),))
         case "transpose":
             inverse = np.argsort(node.attrs)
-            return _Inner("transpose", node.attrs, (_tree(node.inputs[0], local_numbers.transpose(inverse), numbers),))
-    return _Leaf(local_numbers, None)
+            return _Inner("transpose", node.attrs, (_tree(node.inputs[0], state_indices.transpose(inverse), numbers),))
+    return _Leaf(state_indices, None)
 
 
 def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:

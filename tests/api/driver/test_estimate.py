@@ -157,7 +157,7 @@ def test_activity_is_measured_on_data(model, capsys):
 )
 @pytest.mark.usefixtures("tiny")
 def test_what_cannot_be_estimated_is_one_coded_line(model, capsys, monkeypatch, arguments, code):
-    monkeypatch.setattr(misfit_errors, "find_knobs", lambda *_: ())  # what would help is not looked for
+    monkeypatch.setattr(misfit_errors, "find_remedies", lambda *_: ())  # what would help is not looked for
     assert run(model, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -79,7 +79,7 @@ def test_the_order_of_samples_is_pinned():
     data = ArrayBatches(Unread(), EpochOrders(plan, 8), {}, np.arange(8))
 
     def orders(epoch, done):
-        return [batch.part(np.arange(batch.count))[1].tolist() for batch in data.remaining(epoch, done, "")[1]]
+        return [batch.samples_at(np.arange(batch.count))[1].tolist() for batch in data.remaining(epoch, done, "")[1]]
 
     assert orders(0, 0) + orders(1, 0) == ORDERS
     assert orders(1, 1) == ORDERS[3:]

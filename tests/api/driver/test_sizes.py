@@ -41,7 +41,7 @@ def test_a_machine_refuses_sequences_whose_outputs_it_cannot_hold(target, traini
 
 
 def test_the_most_steps_that_the_message_names_can_be_planned(monkeypatch):
-    monkeypatch.setattr(misfit_errors, "find_knobs", lambda *_: ())  # what would help is not looked for
+    monkeypatch.setattr(misfit_errors, "find_remedies", lambda *_: ())  # what would help is not looked for
     with pytest.raises(OutputsTooBigError, match=r"At most 159,744 steps"):
         snnc.estimate(net(), "gc200", steps=10**7, batch=1)
     with pytest.raises(TooBigError) as refused:

@@ -71,10 +71,10 @@ def rounding_reference(monkeypatch):
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         names = dict(zip((*kernel.states, *kernel.saved), (*op.states, *op.saved), strict=True))
         whole = {}
-        for canonical, centre in rounded_values(kernel).items():
+        for canonical, subtracted in rounded_values(kernel).items():
             name = names[canonical]
             whole[name] = memory[name].copy()
-            offset = np.float32(centre.value) if isinstance(centre, Number) else memory[parameters[centre.name]]
+            offset = np.float32(subtracted.value) if isinstance(subtracted, Number) else memory[parameters[subtracted.name]]
             memory[name][...] = rounded(memory[name] - offset) + offset
         usual(op, memory, t)
         for name, values in whole.items():
@@ -163,7 +163,7 @@ COUNTING = neuron(
 
 def test_what_decides_something_is_kept_as_a_distance_from_its_threshold_or_whole():
     lif = kernel_of(LIF(0.9))
-    assert [type(centre) for centre in rounded_values(lif).values()] == [Symbol] == [Symbol for _ in lif.history]
+    assert [type(offset) for offset in rounded_values(lif).values()] == [Symbol] == [Symbol for _ in lif.history]
     assert rounded_values(kernel_of(ALIF())) == {}
     counting = kernel_of(COUNTING)
     whole = {counting.labels[name] for name in counting.history if name not in rounded_values(counting)}

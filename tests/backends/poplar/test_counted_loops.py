@@ -187,7 +187,7 @@ def test_blocks_that_form_gradients_of_sources_count_every_weight_and_delta(tile
 @pytest.mark.parametrize("tiles", [1, 16])
 def test_relays_losses_and_updates_count_what_a_step_gives_them(tiles):
     case = recurrent(tiles)
-    net, costs, loss = case.net, case.net.costs, case.net.described.loss
+    net, costs, loss = case.net, case.net.costs, case.net.mapped.loss
     workers, classes = case.plan.target.workers, net.layers["p1"].neurons
     learned = sum(net.size(op.parameter) for op in case.program.update)
     copied = sum(net.size(c.weight) for c in net.copied_rows)

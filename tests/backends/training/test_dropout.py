@@ -199,7 +199,7 @@ def test_processes_that_share_a_batch_have_the_masks_of_their_samples():
                 return loss, stop
 
             share.update = keep
-            Updates(session.engine, ranks=share).make(SimpleNamespace(count=5, part=lambda mine, p=parts[0]: p), lambda: None, 0.0)
+            Updates(session.engine, ranks=share).make(SimpleNamespace(count=5, samples_at=lambda mine, p=parts[0]: p), lambda: None, 0.0)
     assert losses[0] + losses[1] == pytest.approx(losses[2], rel=1e-5)
     np.testing.assert_allclose(gradients[0] + gradients[1], gradients[2], atol=1e-6, rtol=1e-4)
     assert np.abs(gradients).max() > 0.01

@@ -23,7 +23,7 @@ from snnc.compiler.machines import load_target, parse_target
 from snnc.compiler.machines.target import Links, Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles import remedies as knobs
-from snnc.compiler.tiles.errors import Knob, TooBigError
+from snnc.compiler.tiles.errors import Remedy, TooBigError
 from snnc.compiler.tiles.remedies import IN_FILE, larger_targets
 from snnc.compiler.tiles.search.search import EFFORT
 
@@ -68,7 +68,7 @@ def of(case: str) -> TooBigError:
         return refusal(*CASES[case])
 
 
-def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Knob) -> tuple[StepProgram, Target, dict[str, Any]]:
+def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Remedy) -> tuple[StepProgram, Target, dict[str, Any]]:
     """Do what a knob says, as the command line would."""
     changed = dict(options)
     for name, value in knob.options:

@@ -152,10 +152,10 @@ def uncut_targets(found, tables, first, theta):
         rows = tables.rows[tables.row_start[g] : tables.row_start[g + 1]]
         for row in range(len(rows) - 1):
             source = tables.keys[tables.key_start[g] + row] if tables.keyed and row < tables.span[g] else tables.low[g] + row
-            source = found.inputs if tables.always and row == tables.span[g] else source
+            source = found.inputs if tables.has_bias_row and row == tables.span[g] else source
             for r in tables.run_start[g] + np.arange(rows[row], rows[row + 1]):
                 for i in range(tables.length[r]):
-                    whole[start + tables.place[r] + i, source] += local[tables.weight[r] + i]
+                    whole[start + tables.first_target[r] + i, source] += local[tables.first_weight[r] + i]
     return whole
 
 
@@ -171,7 +171,7 @@ def test_tables_of_targets_hold_every_entry_once(drawn):
     found, (first, count), _, theta = drawn
     tables = target_tables(found, first, count)
     np.testing.assert_allclose(uncut_targets(found, tables, first, theta), matrix(found, theta), atol=1e-12)
-    assert (tables.place + tables.length <= np.repeat(count, tables.runs)).all()
+    assert (tables.first_target + tables.length <= np.repeat(count, tables.runs)).all()
     assert tables.elements.sum() == len(found.source) * found.length
 
 
@@ -188,7 +188,7 @@ def test_tables_of_sources_hold_every_entry_but_biases_once(drawn):
         for row in range(count[g]):
             for r in tables.run_start[g] + np.arange(rows[row], rows[row + 1]):
                 for i in range(tables.length[r]):
-                    whole[targets[tables.place[r] + i], start + row] += local[tables.weight[r] + i]
+                    whole[targets[tables.first_target[r] + i], start + row] += local[tables.first_weight[r] + i]
         assert len(set(targets)) == len(targets) == tables.targets.sizes[g]
     np.testing.assert_allclose(whole, matrix(found, theta)[:, :-1], atol=1e-12)
 
