@@ -188,7 +188,7 @@ class HalfNumbersError(SnncError, code="SNNC-E620"):
 
 
 class HalfLayersError(SnncError, code="SNNC-E640"):
-    """A choice of float16 numbers by layer names a layer twice or one that does not exist, or rounds weights in two ways."""
+    """The option `half` names a layer twice or one that does not exist, or gives two layers different roundings of weights."""
 
 
 class HalfTargetError(SnncError, code="SNNC-E621"):

@@ -94,7 +94,7 @@ def ramped(values: npt.NDArray[Any], top: float) -> Pixels:
 
 
 def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
-    """Arrange the tiles' pixels as in the map, with white between chips."""
+    """Arrange the tiles' pixels as in the report's SVG map, with white between chips."""
     target, grid = subject.plan.target, grid_of(subject.plan.target)
     height, width = grid.chips_down * (grid.rows + 2) - 2, grid.chips_across * (grid.columns + 2) - 2
     arranged = np.full((height, width, 3), 255, dtype=np.uint8)
