@@ -131,6 +131,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps), learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._window_now: tuple[float, float] | None = None
+        self._drawn = 0
+        """Number of dropout mask draws; each forward call in ``train()`` mode draws new masks."""
         self._prepare()
         self._open()
         self._register_parameters()
@@ -221,8 +223,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._lock = threading.Lock()
         self._runs = 0
         """Number of forward and backward passes, by which a backward pass recognises whether its forward pass was the last pass."""
-        self._drawn = 0
-        """Number of dropout mask draws; each forward call in ``train()`` mode draws new masks."""
         self._process: int | None = None
         """Id of the process that opened the program; its threads do not survive a fork."""
 

@@ -13,6 +13,7 @@ import torch
 from module_nets import three_outputs as network
 from torch_spikes import fast_sigmoid_spike
 
+import snnc
 from snnc.errors import SnncError
 from snnc.torch import Module
 
@@ -111,6 +112,16 @@ def through_torch(module):
     stream = io.BytesIO()
     torch.save(module, stream)
     return torch.load(io.BytesIO(stream.getvalue()), weights_only=False)
+
+
+def test_a_copy_draws_the_next_dropout_masks():
+    net = snnc.Sequential(6, snnc.Dense(12, seed=1), snnc.LIF(beta=0.8), snnc.Dropout(0.5, 3), snnc.Dense(3, seed=2), snnc.LI(beta=0.9))
+    module, x = Module(net, input_kind="values", **OPTIONS), torch.ones(T, B, 6)
+    first = module(x)
+    other = copy.deepcopy(module)
+    second = module(x)
+    assert not torch.equal(second, first)
+    assert torch.equal(other(x), second)
 
 
 @pytest.mark.representative("copy", "torch.save")
