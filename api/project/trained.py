@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from snnc.backends.runtime.weights import load_weights
 from snnc.backends.session import BackendSession
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.arrays.sparse import nonzeros_of
-from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
+from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Shape, Sparse, Weighted
 from snnc.compiler.neurons.library.batch_norm import MEAN, VARIANCE, is_batch_norm
 from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError, TrainedWeightsError
@@ -82,7 +83,7 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
         changing = operation.learnable | ({MEAN, VARIANCE} if is_batch_norm(operation.model) else set())
         learned = {p: values[f"{name}.{p}"] for p in changing if f"{name}.{p}" in values}
         _check_finite(name, learned)
-        shaped = {p: v.reshape(operation.shape) if v.ndim else v for p, v in learned.items()}
+        shaped = {p: _fitted(f"{name}.{p}", v, operation.shape) if v.ndim else v for p, v in learned.items()}
         return replace(operation, parameters={**operation.parameters, **shaped})
     if operation.weight is None:
         return operation
@@ -91,12 +92,20 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     weight = trained.get("weight", operation.weight)
     if isinstance(operation, Sparse) and weight.shape == operation.shape:
         weight = nonzeros_of(weight, operation)
-    if weight.size != operation.weight.size:
-        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, but the model's have {operation.weight.shape}.")
-    weight = weight.reshape(operation.weight.shape)
+    weight = _fitted(f"{name}.weight", weight, operation.weight.shape)
     if isinstance(operation, OneToOne):
         return replace(operation, weight=weight)
-    return replace(operation, weight=weight, bias=trained.get("bias", operation.bias))
+    bias = trained.get("bias", operation.bias)
+    if bias is not None and operation.bias is not None:
+        bias = _fitted(f"{name}.bias", bias, operation.bias.shape)
+    return replace(operation, weight=weight, bias=bias)
+
+
+def _fitted(label: str, value: Array, shape: Shape) -> Array:
+    """Return a value with the shape that it has in the model; raise ProjectFolderError if the sizes differ."""
+    if value.size != math.prod(shape):
+        raise ProjectFolderError(f"{label} has shape {value.shape}, but in the model {shape}.")
+    return value.reshape(shape)
 
 
 def _check_finite(name: str, values: Mapping[str, Array]) -> None:
