@@ -74,7 +74,7 @@ def main(names: list[str]) -> None:
     """Print a line per network and feature, and geometric means over :data:`ALL`; a feature gains 0 % in networks that cannot use it."""
     chosen = {name: feature for name, feature in FEATURES.items() if not names or name in names}
     nets = dict.fromkeys(net for feature in chosen.values() for net in feature.nets)
-    ratios: dict[str, list[float]] = {name: [] for name in chosen}
+    ratios: dict[str, dict[str, float]] = {name: {} for name in chosen}
     for net in nets:
         case = LARGE[net] if net in LARGE else benchmark(net)
         usual = cycles(case)
@@ -84,10 +84,11 @@ def main(names: list[str]) -> None:
                 continue
             without = cycles(case, feature)
             gain = "misfit" if without is None else f"{without:,.0f} {100 * (without / usual - 1):+.1f} %"
-            ratios[name].append(1.0 if without is None else without / usual)
+            ratios[name][net] = 1.0 if without is None else without / usual
             print(f"{net:14} {name:24} {gain}", flush=True)
     for name, feature_ratios in ratios.items():
-        mean, largest = exp(sum(map(log, feature_ratios)) / len(ALL)), max(feature_ratios)
+        mean = exp(sum(log(feature_ratios.get(net, 1.0)) for net in ALL) / len(ALL))
+        largest = max(feature_ratios.values(), default=1.0)
         print(f"{name:24} {100 * (mean - 1):+.1f} % in the geometric mean over {len(ALL)} networks, at most {100 * (largest - 1):+.1f} %")
 
 
