@@ -16,7 +16,7 @@ from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, locate
 from snnc.report import Subject
 from snnc.report.limits import amount
-from snnc.report.pictures.timeline import parts, whole_step
+from snnc.report.pictures.timeline import part_rows, whole_step
 from snnc.report.profile import read_profile
 from snnc.report.render import write
 from snnc.report.view import build_view, memory_over_time, ranges
@@ -192,7 +192,7 @@ def test_decisions_about_further_windows_are_no_iterations() -> None:
     plan = hand()
     neurons = replace(plan.phases[0], name="forward: neurons")
     often = replace(neurons, name="forward: decisions", runs=2 * neurons.runs)
-    assert parts(replace(plan, phases=(often, neurons)))[0].title == f"forward: one iteration of {neurons.runs}"
+    assert part_rows(replace(plan, phases=(often, neurons)))[0].title == f"forward: one iteration of {neurons.runs}"
 
 
 def test_the_timeline_adds_up_to_the_plan() -> None:
@@ -200,9 +200,9 @@ def test_the_timeline_adds_up_to_the_plan() -> None:
     whole = whole_step(plan)
     assert whole.cycles == plan.cycles == 11 * 150 + 60 + 11 * 240
     assert [(h.phase, h.start, h.cycles) for h in whole.heads] == [("forward", 0, 1650), ("loss", 1650, 60), ("backward", 1710, 2640)]
-    forward = parts(plan)[0]
+    forward = part_rows(plan)[0]
     assert [(s.kind, s.start, s.cycles) for s in forward.spans] == [("sync", 0, 10), ("exchange", 10, 40), ("compute", 50, 100)]
-    for row in (whole, *parts(plan)):
+    for row in (whole, *part_rows(plan)):
         ends = [s.start + s.cycles for s in row.spans]
         assert [s.start for s in row.spans] == [0, *ends[:-1]]
 
