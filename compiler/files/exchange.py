@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,16 +30,17 @@ def exchange(first: Path, second: Path) -> None:
     if error not in _UNSUPPORTED:
         raise OSError(error, os.strerror(error), str(second))
     between = Path(tempfile.mkdtemp(prefix=f".{second.name}.old.", dir=second.parent))
-    second.rename(between / "project")
     try:
-        first.rename(second)
-    except OSError:
-        (between / "project").rename(second)
-        raise
-    else:
+        second.rename(between / "project")
+        try:
+            first.rename(second)
+        except OSError:
+            (between / "project").rename(second)
+            raise
         (between / "project").rename(first)
     finally:
-        between.rmdir()
+        with suppress(OSError):  # if the last rename failed, the folder is not empty, and that error is raised
+            between.rmdir()
 
 
 def _exchanged(first: Path, second: Path) -> int:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -282,3 +283,25 @@ def test_a_lock_whose_folder_was_replaced_or_deleted_ends_quietly(tmp_path):
         (folder / LOCK).unlink()
         (folder / LOCK).write_text("another's")
     assert (folder / LOCK).read_text() == "another's"
+
+
+@pytest.mark.parametrize(("failing", "left"), [(0, ("one", "two")), (1, ("one", "two")), (2, (None, "one"))])
+def test_the_error_of_a_rename_is_raised_whichever_fails(tmp_path, monkeypatch, failing, left):
+    first, second = tmp_path / "a", tmp_path / "b"
+    for folder, text in ((first, "one"), (second, "two")):
+        folder.mkdir()
+        (folder / "file").write_text(text)
+    rename, calls = Path.rename, []
+
+    def fails_once(path, target):
+        calls.append(path)
+        if len(calls) == failing + 1:
+            raise OSError(errno.EACCES, "no permission")
+        return rename(path, target)
+
+    monkeypatch.setattr(exchange, "_exchanged", lambda *_: errno.ENOSYS)
+    monkeypatch.setattr(Path, "rename", fails_once)
+    with pytest.raises(PermissionError, match="no permission"):
+        exchange.exchange(first, second)
+    assert tuple((f / "file").read_text() if f.exists() else None for f in (first, second)) == left
+    assert len([*tmp_path.iterdir()]) == 2, "what could not be renamed stays in its folder"
