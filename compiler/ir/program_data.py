@@ -126,7 +126,7 @@ def _check(program: StepProgram) -> None:
     names |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
     for name in names:
         if not _NAME.fullmatch(name):
-            raise wrong_value("the name of a buffer", "letters and digits", name)
+            raise wrong_value("a name or id", "lower-case letters, digits and single underscores", name)
     for op in (*program.forward, *program.backward, *program.update):
         for name in _names_in(op):
             if name not in names:

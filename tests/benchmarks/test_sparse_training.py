@@ -3,6 +3,7 @@
 import importlib
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,11 +128,13 @@ def test_the_spikes_at_the_start_are_those_of_the_reference(script, monkeypatch)
     x, y = script.strokes(16, 1, steps=20)
     data = script.Data(x, y, x, y, script.KINDS)
     setting = script.Setting(widths=(40, 30, 20), gains=(1, 1.5, 1.5))
-    program = lower(script.initial(data, 0, setting))
-    found = measure_activity(program, {"x0": x.swapaxes(0, 1).astype(np.float32)}, "the strokes").mean
-    fired = script.firing(script.TRAININGS["dense"], 0, data, setting)
-    for number, (width, (spikes, sent)) in enumerate(zip(setting.widths, fired, strict=True)):
-        assert sent == spikes > 0
-        assert spikes == pytest.approx(width * found[f"p{number}_o0"], rel=1e-5)
+    for fluctuating in (False, True):
+        training = replace(script.TRAININGS["dense"], fluctuating=fluctuating)
+        program = lower(script.first_weights(training, data, 0, setting))
+        found = measure_activity(program, {"x0": x.swapaxes(0, 1).astype(np.float32)}, "the strokes").mean
+        fired = script.firing(training, 0, data, setting)
+        for number, (width, (spikes, sent)) in enumerate(zip(setting.widths, fired, strict=True)):
+            assert sent == spikes
+            assert spikes == pytest.approx(width * found[f"p{number}_o0"], rel=1e-5)
     (spikes, sent), *_ = script.firing(script.TRAININGS["1 %"], 0, data, setting)
     assert spikes == fired[0][0] > sent > 0

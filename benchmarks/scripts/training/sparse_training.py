@@ -167,17 +167,23 @@ def initial(data: Data, seed: int, setting: Setting) -> Any:
     return graph
 
 
+def first_weights(training: Training, data: Data, seed: int, setting: Setting) -> Any:
+    """Return the network with which a training run starts."""
+    return initial(data, seed, setting) if training.fluctuating else network(data.x.shape[2], data.classes, seed, setting.widths).graph()
+
+
 def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[tuple[float, float]]:
     """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
-    graph, share = initial(data, seed, setting), training.share
-    weights = [incoming_weights(graph)[layer][0].operation.weight for layer in HIDDEN]
+    graph, share = first_weights(training, data, seed, setting), training.share
+    operations = [incoming_weights(graph)[layer][0].operation for layer in HIDDEN]
     capacity = [snnc.Share(100 * (share or 1.0)).of(width) for width in setting.widths]
     potential, fired = ([np.zeros((BATCH, width), np.float32) for width in setting.widths] for _ in range(2))
     sums = np.zeros((len(HIDDEN), 2))
     for step in range(data.x.shape[1]):
         sent = data.x[:BATCH, step].astype(np.float32)
-        for n, weight in enumerate(weights):
-            potential[n] = BETA * potential[n] * (1 - fired[n]) + sent @ weight.T
+        for n, operation in enumerate(operations):
+            bias = 0.0 if operation.bias is None else operation.bias
+            potential[n] = BETA * potential[n] * (1 - fired[n]) + sent @ operation.weight.T + bias
             fired[n] = (potential[n] > 1).astype(np.float32)
             sent = fired[n] * (fired[n].cumsum(axis=1) <= capacity[n])
             sums[n] += fired[n].sum(), sent.sum()
@@ -186,7 +192,7 @@ def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[
 
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
     """Return the test accuracy after each epoch, and the mean number of dropped spikes per sample and step, in training and tests."""
-    net = initial(data, seed, setting) if training.fluctuating else network(data.x.shape[2], data.classes, seed, setting.widths)
+    net = first_weights(training, data, seed, setting)
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
     schedule = None

@@ -130,7 +130,7 @@ def change(data, *path, to):
         (("buffers", "p0_i0", "lifetime"), "always", "one of program, sequence, step"),
         (("buffers", "p0_i0", "name"), "p0_i1", "the name of the buffer"),
         (("buffers", "x; system(0)"), {"name": "x; system(0)"}, "lacks"),
-        (("populations", 0, "id"), 'p0"', "letters and digits"),
+        (("populations", 0, "id"), 'p0"', "letters, digits and single underscores"),
         (("populations", 0, "kernel"), 9, "the number of one of"),
         (("populations", 0, "kernel"), True, "the number of one of"),
         (("kernels", 0, "forward"), "s0 = __import__('os')", "the step program is wrong"),
