@@ -31,7 +31,7 @@ def fast_sigmoid(slope: float = 25.0) -> Surrogate:
 
 
 def superspike(beta: float = 10.0) -> Surrogate:
-    """``1 / (1 + beta |x|)^2`` with the slope of Cramer et al. 2022, "The Heidelberg spiking data sets"; Norse's ``super`` uses 100."""
+    """``1 / (1 + beta |x|)^2`` with the slope of Cramer et al. 2022, "The Heidelberg spiking data sets"."""
     return Surrogate("superspike", _fast_sigmoid(_positive("superspike", "beta", beta)), {"beta": beta})
 
 
