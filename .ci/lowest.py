@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text())
-extras = [lines for extra, lines in project["project"]["optional-dependencies"].items() if extra != "frameworks"]  # which are fixed
+extras = [lines for extra, lines in project["project"]["optional-dependencies"].items() if extra != "frameworks"]  # its versions are fixed
 declared = [*project["build-system"]["requires"], *project["project"]["dependencies"], *(line for lines in extras for line in lines)]
 lowest: dict[str, str] = {}
 for line in declared:

@@ -16,6 +16,7 @@ ABOUT_THE_NETWORK = re.compile(r"(PIP_\w+|(https?|ftp|all|no)_proxy|SSL_CERT_(FI
 WHERE_IT_INSTALLS = {
     f"PIP_{name}" for name in ("CACHE_DIR", "CONFIG_FILE", "LOG", "PREFIX", "PYTHON", "REQUIRE_VIRTUALENV", "TARGET", "USER")
 }
+"""Settings that concern only this machine, such as pip's folders and log; they are left out."""
 
 
 def settings() -> dict[str, str]:

@@ -3,7 +3,7 @@
 The folders of tests have the names of the code's folders: the tests of ``compiler/tiles/memory/x.py`` are in
 ``tests/compiler/tiles/memory``, or in the nearest folder above that exists. Templates are tested with the backend that emits them,
 examples by one file. Code that can change emitted programs is also tested end to end, the mapper also with the programs of the Poplar
-backend, and all code of the package by the hashes of what it emits and prints.
+backend, and all code but the benchmarks by the hashes of what snnc emits and prints.
 """
 
 import re

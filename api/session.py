@@ -62,7 +62,7 @@ class Session(session.BackendSession):
         self._on_close = on_close
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the compiled batch size, unless another is given, or the engine or batches of data (no `y`) determine it."""
+        """Return `batch`; if None, the compiled batch size, unless the engine or `x` (an iterable of batches, without `y`) sets it."""
         determined = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
         return batch if determined else self.options.batch
 

@@ -142,6 +142,6 @@ def opened(
     folder = temporary.path / "project"
     backend.emit(placed, for_emission, folder)
     engine = backend.open(placed, accepted, backend.build(folder, accepted))
-    # A tile machine returns a different engine only for a program whose populations are divided into parts; embedded ones are not.
+    # A tile machine returns a different engine only for a program whose populations are divided into parts; with `embedded`, none are.
     assert isinstance(engine, SequenceEngine | AdjointEngine), type(engine)
     return engine, temporary

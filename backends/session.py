@@ -218,7 +218,7 @@ class BackendSession:
         accumulate
             Number of parts of the batch of an update, which run one after another; their gradients are summed. A training step
             needs the memory of one part only, and the update equals that of the whole batch, up to rounding. A network compiled for one
-            batch size runs this number of batches per update; its optimiser must have ``accumulate``.
+            batch size runs this number of batches per update; if this is more than 1, its optimiser needs ``accumulate=True``.
         validation
             ``(x, y)``, samples and labels, or a data set, on which the network is evaluated after each epoch. Processes that train
             together evaluate a share each.

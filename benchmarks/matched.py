@@ -2,9 +2,9 @@
 
 ``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the prediction as JSON; :mod:`snnc.benchmarks.cuda.paper` runs it as a process.
 
-Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw the
-problem from a seed. This module draws the same problem, counts its spikes in the reference, and plans for these counts. No spike is
-dropped, because the GPU's program drops none either.
+Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw
+weights, inputs and labels from a seed. This module draws the same, counts the spikes in the reference, and plans for these counts. No
+spike is dropped, because the GPU's program drops none either.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ STEP: Final = ("ipus", "step_cycles", "bound_cycles", "step_ms", "peak_tile_byte
 class MatchedProblem:
     """A lowered network with the weights, inputs [T, B, ...] and labels [B] of a measurement.
 
-    ``weight_names`` maps labels of parameters to the names under which they are hashed; parameters of neurons have none.
+    ``program`` is that of ``lowered``, but with these weights. ``weight_names`` maps labels of parameters to the names under which they
+    are hashed; parameters of neurons have none.
     """
 
     lowered: Lowered

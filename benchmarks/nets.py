@@ -6,7 +6,7 @@ suite           networks
 ``logged``      the 12 nets of the published timing log, with activity counted in a simulation
 ``multi_layer`` one IPU filled with 2 to 5 hidden layers, batch 48, Adam, three data sets, nine capacities
 ``multi_neuron``  one IPU filled at 2 to 32 neurons per tile, batch 24, SGD
-``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (layers in proportion to IPUs: up to 188,284 neurons and 184 M weights),
+``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (equally many layers per IPU: up to 188,284 neurons and 184 M weights),
                 and batches of 48 to 384 on 1 to 4 IPUs; 32 and 64 IPUs (not in the paper) only by name
 ``everyday``    W1, W1 without recurrence, W2, a convolutional net, sparse nets of 10,000 neurons with fan-out 40 (random; in 16 clusters)
 ==============  ======================================================================================================

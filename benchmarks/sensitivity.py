@@ -35,7 +35,7 @@ BASE: Final = "none"
 
 @dataclass(frozen=True)
 class Ratio:
-    """A headline ratio of two step times."""
+    """A headline ratio of the times of two training steps."""
 
     title: str
     """Name in tables."""
@@ -48,7 +48,7 @@ class Ratio:
 
 
 TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
-"""Milliseconds of a step of W1 on a GPU, measured with a hand-written program for this network."""
+"""Milliseconds of a training step of W1 on a GPU, measured with a hand-written program for this network."""
 RATIOS: Final = (
     Ratio(
         "dense program / sparse program (nmnist-h3, activity 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc"), "dense / sparse"

@@ -16,7 +16,7 @@ from snnc.errors import BenchError
 
 SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")
-"""Machines that differ only in their clocks; the log records no clock, so its networks are mapped onto both."""
+"""Machines that differ only in their clocks; the published log records no clock, so its networks are mapped onto both."""
 SECONDS: Final = 900.0
 """Time limit for a row, in seconds."""
 _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
@@ -61,8 +61,8 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
 def _usual(suite: str) -> tuple[str, ...]:
     """Return the default nets of a suite, the quick ones first.
 
-    Of the suites ``multi_neuron`` and ``multi_ipu``: only the nets with an activity of 5 %, and with three layers for every two neurons
-    that a tile holds.
+    Of the suites ``multi_neuron`` and ``multi_ipu``: only the nets with an activity of 5 % and, for n neurons per tile, 3 n / 2 hidden
+    layers per IPU.
     """
     both = (*names("multi_neuron"), *names("multi_ipu"))
     grids = tuple(name for name in both if "-a5" in name and "-b2" not in name and "-b4" not in name)
@@ -97,7 +97,7 @@ def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[st
     """Return the row of `task`, derived from that of a machine that differs only in its clock; None without such a row.
 
     Links and streaming memory have rates per second, which do not follow the clock, so only plans on one chip are used; no row includes
-    host streams. ``same_plan_as`` of the derived row names the original machine; compile time and memory are copied.
+    transfers from the host. ``same_plan_as`` of the derived row names the original machine; compile time and memory are copied.
     """
     if task.target is None:
         return None

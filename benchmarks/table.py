@@ -12,7 +12,7 @@ def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield one line for each net and machine: snnc's step, two lower bounds relative to it, and every baseline relative to it.
 
     All times except those of the published log are predicted. ``balance`` is the bound of a program whose work is spread evenly over the
-    tiles, and ``ideal`` the bound of one with ideal event loops that moves each id once; both are divided by the time of snnc's step.
+    tiles, and ``ideal`` that of any program (docs/explanation/bounds.md); both are divided by the time of snnc's step.
     ``of log`` is the time of snnc's step divided by the log's.
     """
     others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))

@@ -18,8 +18,9 @@ SECONDS: Final = 1.0
 def write_words(path: Path, samples: int, seed: int, events: int = 800) -> None:
     """Write synthetic words in SHD's file format: rows of times (seconds, float16) and of units (channels, uint16), and labels.
 
-    A word has three resonances, each of which passes through four channel positions. A speaker shifts and stretches the channels. A sample
-    has its own speed and its own positions near those of the word, and about `events` events, of which a tenth are noise.
+    A word has three resonances, each of which passes through four channel positions; they do not depend on `seed`. Each sample has its
+    own speaker (a shift and a stretch of the channels), speed and deviations from the positions, and about `events` events, of which a
+    tenth are noise.
     """
     places = np.random.default_rng(0).uniform(60, CHANNELS - 60, (WORDS, 3, 4))
     random = np.random.default_rng(seed)

@@ -45,7 +45,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
 
     graph, is_described = load_described(path, dt=dt, dialect=dialect)
     graph.steps = graph.steps or steps
-    if is_described:
+    if is_described:  # by snnc, in the metadata of the file
         if rule is not None:
             raise DetachError(f"{path} already defines where gradients stop; leave out detach={rule!r}.")
         return graph

@@ -98,7 +98,7 @@ def run_graph(graph: Graph, request: RunRequest) -> OtherRun:
 
 
 def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> OtherRun:
-    """Run a NIR file in the forward-Euler interpreter of the format."""
+    """Run a NIR file in snnc's reference interpreter of the format, in forward-Euler steps."""
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
     graph = load_model(path, dt=dt, dialect=dialect)
@@ -125,7 +125,8 @@ def _inputs(
 ) -> tuple[Mapping[str, Array], int, int]:
     """Return the checked arrays of a run by input of `graph`, and their numbers of steps and samples.
 
-    `size` returns the length that the model fixes for an axis of an input, or None; `shape_of`, the shape of an input.
+    `size` returns the length that the model fixes for an axis of an input (None if the input has no such axis), or None if it fixes none;
+    `shape_of`, the shape of an input.
     """
     names = [name for name, _ in graph.of_type(Input)]
     arrays: Mapping[str, Array]

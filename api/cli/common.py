@@ -59,7 +59,7 @@ def names_of_targets(incomplete: str) -> list[str]:
 
 
 def refuse_without_effect(context: typer.Context, option: str, ineffective: Collection[str]) -> None:
-    """Raise OptionConflictError if the user gave a parameter in `ineffective`; `option` is what the message says it has no effect with."""
+    """Raise OptionConflictError if the user gave a parameter in `ineffective`; the message says that it has no effect with `option`."""
     from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:

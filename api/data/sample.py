@@ -49,7 +49,7 @@ class Aer:
 
 @dataclass(frozen=True, eq=False)
 class Spikes:
-    """The spikes of one sample in time steps; an address may occur more than once.
+    """The spikes of one sample in time steps; a unit may occur more than once in a step.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ def as_graph(
     """Turn any model into a new graph.
 
     `steps` replaces the number of steps of a model that defines one, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its
-    inputs. With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect`, `detach`
+    inputs. With `lenient`, a project whose trained weights cannot be used keeps those it was compiled with. For `dt`, `dialect`, `detach`
     and errors see :func:`load_model`.
     """
     if not isinstance(model, Network | Graph | str | Path):

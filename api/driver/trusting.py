@@ -41,7 +41,7 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether a project has a stored step program, and this user compiled or trusted the project."""
+    """Return whether a project has a stored step program whose files are all listed, and this user compiled or trusted the project."""
     listed = _listed(folder)
     return (
         f"model/{PROGRAM[0]}" in listed

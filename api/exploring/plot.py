@@ -83,7 +83,7 @@ def render(
     fmt: str = "svg",
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Render panels side by side, with a legend of (text, colour) below; `rows` fill the table of the HTML page."""
+    """Render panels side by side, with a legend of (text, colour); `along` is the default label of x-axes, `rows` fill the HTML table."""
     view: dict[str, Any] = {
         "name": name,
         "along": along,

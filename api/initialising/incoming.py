@@ -15,7 +15,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.dsl.initialisers import Fans
 
 Connection: TypeAlias = Linear | Sparse | Conv
-"""Operations whose weights are initialised; weights of OneToOne and Scale do not change."""
+"""Operations whose weights are initialised; weights of OneToOne and Scale keep their values."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ def membrane_of(population: Population) -> str:
 
 
 def membrane_response(population: Population, port: str, steps: int) -> tuple[float, float]:
-    """Return the sums over `steps` steps of the membrane's response to an input of 1 at `port`, and of its squares; means over neurons.
+    """Return the sums over `steps` steps of the membrane's response to 1 at `port` in step 0, and of its squares; means over neurons.
 
-    The input is small, so the response is exact for neurons that are linear below the threshold.
+    The response to a small input is scaled up, which is exact for neurons that are linear below the threshold.
     """
     model, size = population.model, IMPULSE * threshold_of(population)
     membrane = membrane_of(population)

@@ -38,8 +38,8 @@ class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
     `share` is the fraction of the time of a training step or forward pass, or of the tile's memory; for "balance", the ratio of the time
-    with all work spread evenly to the predicted time; if the plan lacks these times, that of the mean to the largest compute time of a
-    tile, or the share of tiles in use.
+    with all work spread evenly to the predicted time. If the plan lacks the former, it is the ratio of the mean to the largest compute time
+    of the tiles. If the plan lacks the compute times of tiles, it is the share of tiles in use.
     """
 
     about: str

@@ -35,7 +35,7 @@ LABELLED = 7.0
 
 
 def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Subject | None) -> dict[str, Any]:
-    """Return the values for the template; `comparison` is the result of :func:`snnc.report.compare.compare`."""
+    """Return the values for the template; `comparison` is the result of :func:`snnc.report.compare.compare` with `other`."""
     view = build_view(subject)
     layers = {p.id: index for index, p in enumerate(subject.plan.populations)}
     return {

@@ -17,7 +17,7 @@ from snnc.compiler.tiles.errors import ReportOptionError
 
 
 def _further_windows(part: str, code: str) -> dict[str, str]:
-    """Return the entries of :data:`CODES` for the phases that test for further windows and move them."""
+    """Return the entries of :data:`CODES` for the phases that test for further windows (a tree of tiles, level by level) and move them."""
     return {
         **{f"{part}: test, level {level}": rf"{code}D{level}\b" for level in (1, 2, 3)},
         f"{part}: test for further windows": rf"{code}D\b",
@@ -88,7 +88,7 @@ class Emulation:
     """Cycles and memory counted by the emulator, for one training step or forward pass.
 
     `phases` contains the cycles of all runs, by phase and by kind ("compute", "sync", "exchange"); `complete` is whether it includes every
-    phase of the plan with an entry in :data:`CODES`. `compute` and `memory` are the compute cycles and the peak bytes of each tile (None if
+    phase of the plan that :data:`CODES` names. `compute` and `memory` are the compute cycles and the peak bytes of each tile (None if
     the profile does not contain them), and `fullest` the bytes of the fullest tile in each phase.
     """
 
@@ -157,10 +157,10 @@ def _cycles(plan: Plan, phase: Phase, ran: Sequence[Mapping[str, Any]], repeats:
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Return the bytes of the fullest tile in each phase.
+    """Return the bytes of the fullest tile in each phase; `points` (``memory_over_time``) are the operations of the engine's programs.
 
-    A step runs the last of the engine's numbered programs, in plans with the phase "update: gradients" also the two before it, and in plans
-    with the phase "forward: moments" one more. Of the runs of a compute set, the first is the forward pass, the last the recomputation.
+    A step runs the engine's last program, in plans with the phase "update: gradients" also the two programs before it, and in plans with
+    the phase "forward: moments" one more. If several points match a phase, the first is in the forward pass, the last in the recomputation.
     """
     if not isinstance(points, list) or not points:
         return {}
@@ -184,7 +184,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a profile that a project stores: the entries, and the cycles and bytes per tile, run-length encoded."""
+    """Return `profile` as a project stores it: of the numbers per tile, only compute cycles and peak bytes, run-length encoded."""
     stored = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):

@@ -175,7 +175,7 @@ def _memory(program: ProgramReport) -> dict[str, Any] | None:
     return {
         "predicted": size,
         "parameters": 4 * program.parameters,
-        "bound": options.memory,
+        "bound": options.memory,  # the user's limit
         "segment": segment,
         "steps": project["steps"],
         "batch": project["batch"],

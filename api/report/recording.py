@@ -29,7 +29,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class Train:
-    """Spikes of one buffer: spike n is from neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
+    """Spike train of one buffer: spike n is from neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
 
     `owner` is the id of its input or population, `label` the author's name for it, and `width` the number of neurons.
     """

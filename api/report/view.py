@@ -100,7 +100,7 @@ def plan_lines(subject: Subject) -> list[tuple[str, str]]:
     parts = {kind: sum(p.runs * getattr(p, kind) for p in plan.phases) / plan.cycles for kind in ("compute", "exchange", "sync")}
     shares = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in parts.items())
     stages = 1 + max(p.stage for p in plan.populations)
-    blocks = int((subject.places.owner >= 0).sum())
+    blocks = int((subject.places.owner >= 0).sum())  # tiles with neurons
     relays = len({r.tile for b in plan.buses for r in b.relays})
     kind = "training step" if plan.training else "forward pass"
     sizes = " + ".join(f"{p.neurons:,}" for p in plan.populations[:6]) + (" + …" if len(plan.populations) > 6 else "")

@@ -27,7 +27,7 @@ KINDS: Final[Mapping[type, str]] = {
     Scale: "scale",
     OneToOne: "one to one",
 }
-"""Names of the listed connections, by type of operation."""
+"""Kinds of connections by type of operation; :func:`describe` lists connections of these types only."""
 COUNTINGS: Final = ("AC", "MAC")
 """Kinds of synaptic operations: an AC (accumulate) only adds, a MAC multiplies and adds."""
 
@@ -84,7 +84,7 @@ def count_parameters(graph: Graph) -> int:
 
 
 def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops | None) -> dict[str, Any]:
-    """Return synaptic operations per step and sample: "at_most" if every source neuron fires, "measured" on data."""
+    """Return synaptic operations per step and sample: "at_most" if all sources fire, "measured" on data; "graded_inputs" send values."""
     synaptic = [row for row in table if "synops_at_most" in row]
     inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}
     return {

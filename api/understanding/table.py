@@ -1,4 +1,4 @@
-"""Print the description of a model as text."""
+"""The description of a model as lines of text."""
 
 from __future__ import annotations
 

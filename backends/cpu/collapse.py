@@ -1,8 +1,8 @@
 """Collapse of a linear readout into a single product in training, if the loss is the cross entropy of its mean membrane potential.
 
 The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed, each multiplied
-by a factor that depends on its step, and the weight matrix is multiplied once by these sums. In the backward pass, the transposed matrix
-is multiplied once, and the result is scaled by the factor of each step. Outside of training, the readout runs step by step.
+by a factor that depends on its step, and the weight matrix is multiplied once by these sums (``*_counts``). In the backward pass, the
+transposed matrix is multiplied once, and the result is scaled by the factor of each step. Outside training, the readout runs step by step.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
 """Assumed fraction of nonzero values of an input of values, until a sequence has been observed."""
 PACKED: Final = 64
-"""Maximum number of columns in a panel of a packed matrix; processors with narrower vectors use fewer."""
+"""Maximum number of inputs in a panel of the copy of a dense weight for the backward pass; processors with narrower vectors use fewer."""
 PANEL: Final = 128
 """Maximum number of outputs in a panel of a dense weight (a range of outputs whose weights are stored contiguously)."""
 CHUNK: Final = 32
@@ -39,7 +39,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
     storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
-    rows = {"once": 8, "steps": 0, "segment": 0, "block": 0}  # 8: a label and a loss
+    rows = {"once": 8, "steps": 0, "segment": 0, "block": 0}  # bytes as in Needs.rows; 8: a label and a loss
     for one in row_buffers:
         slots = one.in_training if trains else one.in_inference
         if slots is not None:
@@ -64,7 +64,7 @@ def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, ops.Pooling | ops.AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
-    # Tables of one column count twice, because constants are copied.
+    # Tables of one column count twice, as an upper bound: of these, only tables of constants are copied.
     fixed += _copy_bytes(storage, trains) + 4 * sum(t.size * (1 + (t.shape[1:] == (1,))) for t in statements.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in statements.shared)
     unshared = sum(values[name] for name in learned if name not in statements.shared)

@@ -116,7 +116,7 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
 
 
 def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
-    """Return the statements that prepare the rounding of a weight: memory for remainders, or the indices of random numbers."""
+    """Return statements that prepare the rounding of a weight: memory for remainders, or positions, from which random numbers follow."""
     kind = None if program.rounding is None else program.rounding.kind
     if kind == "stochastic" and any(c.weight == name and c.kind == "convolution" for c in program.connections):
         return [f"{name}.places = places_of({name});"]
@@ -153,7 +153,7 @@ def _cut(storage: SequenceStorage) -> list[str]:
 
 
 def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
-    """Return the functions of all populations."""
+    """Return the functions of all populations; `near` are outputs of which they store flags: which neurons receive a gradient."""
     program, printed = storage.program, []
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     for op in program.forward:
@@ -180,7 +180,7 @@ def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> di
 def _members(statements: Statements) -> list[dict[str, Any]]:
     storage, trains = statements.storage, statements.trains
     program = storage.program
-    filled = statements.stages.filled(program)
+    filled = statements.stages.filled(program)  # currents with a row for each step of a block
     parameters = program.parameters.values()
     lines = [f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}" for p in parameters]
     groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": statements.members}, {"comment": "Parameters.", "lines": lines}]

@@ -177,7 +177,7 @@ def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
 
 
 def _before_loop(parameters: Sequence[str], scalars: Mapping[str, bool], places: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
-    """Return the statements that read scalars and name the arguments that are not read."""
+    """Return the statements that read scalars, and those that name unread arguments so that the C++ compiler does not warn."""
     unread = [*(f"{a}_row" for a in parameters if a not in used), *(p for n, p in places.items() if n not in used)]
     read = [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in used]
     return (*read, *(f"static_cast<void>({p});" for p in unread))

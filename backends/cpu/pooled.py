@@ -18,7 +18,7 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
-"""Maximum number of taps in a window: the index of the selected tap is stored in one byte."""
+"""Maximum number of positions in a window: the index of the largest value is stored in one byte."""
 
 
 @dataclass(frozen=True)

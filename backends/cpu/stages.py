@@ -30,7 +30,7 @@ class Stages:
     """Stage of each population; inputs have none."""
     forward: frozenset[str]
     backward: frozenset[str]
-    """Dense connections whose products of a pass are computed for a block of steps at once."""
+    """`forward` and `backward`: dense connections whose products in that pass are computed for a block of steps at once."""
 
     @property
     def count(self) -> int:
@@ -52,7 +52,7 @@ class Stages:
 
 
 def stages_of(storage: SequenceStorage, excluded: Callable[[ops.ForwardOp], bool]) -> Stages:
-    """Return the stages of `storage.program`; `excluded` selects operations that do not run step by step in training."""
+    """Return the stages of `storage.program`; `excluded` selects the operations of a readout that training computes as one product."""
     program = storage.program
     steps = [op for op in program.forward if isinstance(op, ops.NeuronStep)]
     owner = {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
@@ -62,8 +62,8 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ops.ForwardOp], bool
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
     across_stages = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
-    # A later stage reads whole blocks of steps, so it must read lists of spikes, which are stored for all steps; rows are stored for only a
-    # few steps. Truncation clears the adjoints between two steps, which requires that all layers run the same step.
+    # A later stage reads whole blocks of steps, so it must read lists of spikes, which are stored for all steps; rows of values may be
+    # stored for only a few steps. Truncation clears the adjoints between two steps, which requires that all layers run the same step.
     if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in across_stages):
         return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
     ahead = frozenset(op.connection for op in across_stages if op.connection in heavy)

@@ -33,7 +33,7 @@ class CudaBackend(Backend[CudaOptions]):
     """Emits, builds and loads a CUDA program."""
 
     def halves(self, options: CudaOptions) -> Halves:
-        """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
+        """Return which weights and states the step program stores as float16; kernels round histories, factors of products and deltas."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of("float32", options.half, trains=options.loss is not None).only("weights", "states")

@@ -164,7 +164,7 @@ def build_for_device(folder: Path, number: int | None = None) -> Path:
 
 
 def load_engine(library: Path, folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Load a library built by :func:`build_for_device` on the same device; see :class:`CudaEngine` for `memory`."""
+    """Load a library built by :func:`build_for_device` on the same device; `memory` is the maximum number of bytes of a training step."""
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(library, Path(folder), memory=memory)
     with _device_number(number):

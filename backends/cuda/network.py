@@ -297,7 +297,7 @@ class Buffers:
         return [(name, ahead) for name, ahead in names if ahead and name not in at_all_steps]
 
     def watched_currents(self) -> dict[str, str]:
-        """Return the current of each population for which the adjoint is stored at every step, for the caller, by population."""
+        """Return, by population, the current whose adjoint is stored at every step because the caller of the program reads it."""
         ids = stored_adjoints(self.program)
         return {op.population: op.currents[0] for op in self.differentiated_steps() if op.population in ids}
 

@@ -16,7 +16,7 @@ NAMED_ELEMENTS = re.compile(
     r"request for member .[xyzw]. in |illegal vector component|member reference base type"
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
-"""Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
+"""Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vectors; those of :data:`ALL_CLASSES` support both, but are slower."""
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )

@@ -60,7 +60,7 @@ class VertexField:
     name: str
     offset: int
     kind: str
-    """``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges) or ``state`` (a vector without direction)."""
+    """``value`` (a plain member), ``state`` (a vector without direction), or tensor data: ``scalar``, ``vector``, ``list`` (of vectors)."""
     direction: str
     """``input``, ``output``, ``inout`` or ``none``."""
     type: str

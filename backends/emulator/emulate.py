@@ -32,7 +32,7 @@ class Checks:
     workers: bool = False
     """Report an error if two workers of a MultiVertex write the same 32-bit word."""
     lenient_memory: bool = False
-    """Only warn if a tile needs more memory than it has, as Graphcore's model does."""
+    """Only warn if a tile needs more memory than it has, as with the engine option ``debug.allowOutOfMemory``."""
     profile: Path | None = None
     """JSON file for the profile, written when an engine is destroyed."""
 
@@ -108,7 +108,7 @@ def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequen
         try:
             compile_program(resolved, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
         except BuildError as error:
-            if not NOT_LOCAL.search(str(error)):  # no lambda that accepted_copy can change
+            if not NOT_LOCAL.search(str(error)):  # the compiler refused something other than a lambda with default captures
                 raise
             changed = [accepted_copy([*command, *options], s, to) or s for s in resolved]
             compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
@@ -119,7 +119,7 @@ def _build_host(sources: Sequence[Path], flags: Sequence[str], libraries: Sequen
 def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
     """Run a program with this process's streams; return its exit code, or 128 + n if signal n ended it.
 
-    `program` is the result of :func:`build_program`. `ipu` is the emulated machine: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
+    `program` is the result of :func:`build_program`. `ipu` is the emulated IPU: ``ipu1``, ``ipu2``, ``ipu21``, or ``none`` (no IPU).
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Script that runs popc without importing the rest of snnc; ``Graph::addCodelets`` in ``libpoplar.so`` starts it by its path."""
+"""Script that runs popc (the emulator's codelet compiler) without importing the rest of snnc; ``Graph::addCodelets`` starts it by path."""
 
 from __future__ import annotations
 

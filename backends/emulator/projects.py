@@ -41,7 +41,7 @@ def build_project(
     `library` is the name of the built file, and `level` the optimisation flag of the project's own source, such as ``-O0``. `flags` and
     `link` are further flags for compiling this source, and for linking.
     """
-    # The name of the prefix depends on the contents of its headers, so a changed header changes a flag, and cached objects do not match.
+    # The folder prefix() is named after the contents of its headers, so a changed header changes a flag, and cached objects do not match.
     flags_of = {sources.own: (*flags, level), **dict.fromkeys(sources.fixed, (FIXED_LEVEL,))}
     of_emulator = [LEAN_HEADERS, "-isystem", str(prefix() / "include")]
     return built_library(folder, "project", of_emulator, flags_of, {sources.own: [sources.header]}, library, [*link, *link_flags()])

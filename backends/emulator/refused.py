@@ -1,6 +1,6 @@
 """Replace instructions that only an IPU has, in the sources of codelets: inline assembly, and compiler builtins that the emulator lacks.
 
-Each of these instructions becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+Each of these (*refused*) instructions becomes a call that ends the run with an error, so that the other vertices of the file can be used.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ class _Rewriter:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Instructions of an IPU are the compiler's unknown `builtins`, and assembly. System headers stay unchanged, and so does empty assembly,
-    which is a barrier for the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``) are removed.
+    Instructions of an IPU are assembly, and the `builtins` that the compiler does not know. System headers stay unchanged, and so does
+    empty assembly, which is a barrier for the compiler. Names of registers in declarations of variables (``register int *x asm("$m2")``)
+    are removed.
 
     Examples
     --------

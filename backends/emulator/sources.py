@@ -85,8 +85,8 @@ def portable_copy(source: Path, folder: Path) -> Path:
 def without_comments(text: str, headers: Path, folder: Path) -> str | None:
     """Return the text of codelets without comments and empty lines; sources with equal results compile to equal code.
 
-    The result is None if the source includes headers other than those of C++ and of the emulator (in the folder `headers`), or if it
-    contains :data:`NEEDS_PREPROCESSOR`. A header in the source's `folder` would be included instead of one of the same name.
+    The result is None if the source includes headers other than those of C++ and of the emulator (in the folder `headers`), if its own
+    `folder` contains a header of such a name, which would be included instead, or if it contains :data:`NEEDS_PREPROCESSOR`.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block ends without an error, rename it to `folder` with a manifest of its files.
 
     It replaces an older project. Files of that project that snnc did not write stay in place. Files that snnc wrote and a user changed,
-    and with `keep_trained` trained weights, are moved with a warning (:func:`snnc.backends.folders.foreign_files.retain_foreign_files`).
+    and with `keep_trained` trained weights, are moved to ``before-<n>/`` in `folder`, with a warning (see `retain_foreign_files`).
 
     Raises the errors of :func:`check_replaceable`, and a DiskFullError or OutputFolderError if the files cannot be written; an older
     project is then unchanged.

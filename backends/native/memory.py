@@ -76,7 +76,7 @@ class Needs:
     """Per thread: gradients that are not shared, sums and temporary values."""
     lists: Sequence[ListNeeds] = ()
     transposed: Sequence[tuple[str, int]] = ()
-    """The lists that a thread transposes for a block of steps: name, and bytes of a transposed entry."""
+    """The lists that a thread transposes for a block of steps, to one list per source neuron: name, and bytes of a transposed entry."""
     blocks: bool = False
     """Whether several steps may form a block; otherwise a block is one step."""
     shared_gradients: bool = False

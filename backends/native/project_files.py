@@ -44,7 +44,7 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 
 
 def initial_values(program: StepProgram) -> dict[str, Array]:
-    """Return, by ABI name, the parameters, the initial states and delayed outputs of a sample and, if it trains, the learning rate."""
+    """Return, by tensor name, the parameters, the initial states and delayed outputs of a sample and, if it trains, the learning rate."""
     values: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
     delayed = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
@@ -85,7 +85,7 @@ def program_context(program: StepProgram, values: Mapping[str, Array], sizes: Ma
 def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str = "") -> Context:
     """Return the template data of the loss and its constants (``settings.hpp``), and of the optimiser's equations (``optimizer.hpp``).
 
-    See :func:`~snnc.backends.codegen.updates.printed_rule` for `holder`.
+    `holder` is the prefix of the arrays in these equations, such as ``of.`` in ``of.value[i]``.
     """
     settings = []
     if isinstance(loss, MeanSquaredCount):

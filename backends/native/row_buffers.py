@@ -28,7 +28,7 @@ def pitch(size: int) -> int:
 class Slots:
     """Number of stored rows per sample: `number`, plus the lengths in steps that `lengths` names.
 
-    These are ``steps`` (of the sequence), ``segment`` (between two checkpoints) and ``block`` (of a block with stored deltas).
+    These are ``steps`` (of the sequence), ``segment`` (between two checkpoints) and ``block`` (of a block of steps).
     """
 
     number: int

@@ -20,7 +20,7 @@ Table = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A connection as a list of entries (wires), sorted by source (for a maximum, by target)."""
+    """A connection as a list of entries (wires), sorted by source (for a maximum, such as maximum pooling, by target)."""
 
     begin: Table
     """Index of the first entry of each source (for a maximum, of each target); the last element is the number of entries."""
@@ -82,7 +82,7 @@ def first_entries(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
 
 
 def table_file(tables: Sequence[Table]) -> Iterator[Chunk]:
-    """Yield the contents of the file: the number of tables, then the numbers of rows and columns, and the values, of each table."""
+    """Yield the contents of a file of tables: the number of tables; then, of each, the numbers of rows and columns, and the values."""
     yield struct.pack("<I", len(tables))
     for table in tables:
         array = np.ascontiguousarray(table, dtype="<u4")

@@ -75,7 +75,7 @@ class TileBackend(Backend[SomeTileOptions]):
     def prepare(self, graph: Graph, options: SomeTileOptions) -> Graph:
         """Make sparse weights dense where this reduces the memory on tiles, except for training in mode "drop".
 
-        In that case, the gradients of dense connections differ from those of sparse ones: they are 0 for dropped spikes.
+        There, results would change: with a gradient window, only dense connections return no gradient to dropped spikes (decision 33).
         """
         from snnc.compiler.passes.fill_sparse import fill_sparse
 

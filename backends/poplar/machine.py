@@ -16,7 +16,7 @@ VERSION: Final = "ipu2"
 
 
 def machine_context(target: Target) -> dict[str, Any]:
-    """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (from, to, bytes per second)."""
+    """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (two chips, bytes per second)."""
     streaming = target.streaming or Streaming(0, 0.0)
     control = min(CONTROL_CYCLES, target.superstep_cycles)
     control_code = min(CONTROL_CODE, target.fixed_tile_bytes)

@@ -49,7 +49,7 @@ class Store:
     """``"events"`` or ``"values"``."""
     buses: tuple[BusPlan, ...]
     stored: int
-    """Number of events stored per sample and step."""
+    """Maximum number of events stored per sample and step."""
     before: bool
     """Whether a slot contains the value before step 0, which the host can set."""
     static: bool
@@ -271,7 +271,8 @@ class PoplarNetwork:
         return window_test(direction, 1 + self.further.both, tiles, lengths, self.plan.target, most(self.costs))
 
     def mask_kind(self, store: Store) -> str:
-        """Return the layout of a source's masks (a bit for each neuron that spiked or receives a gradient): a value of the C++ ``Mask``."""
+        """Return the layout of a source's masks, a value of the C++ ``Mask``: a unit has bits of spikes (SPIKES), or also bits of neurons
+        that receive a gradient, in the other half of the word (HALVES) or in a second word (PAIRS)."""
         if not store.with_support:
             return "SPIKES"
         placed = next(p for p in self.plan.populations if p.id == store.owner)

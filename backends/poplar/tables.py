@@ -17,8 +17,9 @@ from snnc.compiler.ir.graph import Array
 def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     """Yield the contents of ``plan.bin``: the number of tables, then the tables.
 
-    The tables, in order: blocks of populations (tile, first, count, sample, samples); relays of stores (tile, sample, samples); vertices
-    of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the test for further windows; tiles of losses.
+    The tables, in order: blocks of populations (tile, first neuron, neurons, first sample, samples); relays of stores (tile, first sample,
+    samples); vertices of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`); indexed connections; the test for further windows; tiles
+    of losses.
     """
     yield struct.pack("<I", tables_before_window_test(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:

@@ -99,7 +99,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """Return ``network.json``: data for the modules of the package; sources contain names of the model only in comments."""
+    """Return ``network.json``: data for the package's Python modules, with the author's names, which the C++ has only in comments."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {

@@ -23,11 +23,11 @@ from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, limits_o
 class PopTorchEngine:
     """Runs the operation of a package with the methods of :class:`snnc.backends.runtime.engine.Engine`.
 
-    `folder` is the package, and `library` that of its custom operation, both emitted from `program` and `plan`.
+    `folder` is the package, and `library` the shared library of its custom operation; both come from `program` and `plan`.
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
-        self._limits, self._dropped = limits_of(program), 0  # limits: capacity, and key that chooses the spikes, by source buffer
+        self._limits, self._dropped = limits_of(program), 0  # limits: by source buffer, its capacity and choice key (spike_limits.py)
         self._operation = PopartOperation(without_limits(program), plan, self._limits)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}

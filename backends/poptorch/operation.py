@@ -58,7 +58,7 @@ class PopartOperation:
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Capacity and random key of each source with a spike limit, by buffer."""
+    """Buffer -> capacity and key of the random choice of spikes, for each source with a spike limit."""
 
     def __post_init__(self) -> None:
         target = self.plan.target
@@ -143,7 +143,7 @@ class PopartOperation:
         """Counters of dropped spikes -> number of elements: one per worker of each relay.
 
         Relays count what a limit of a population drops; the host drops and counts spikes of the inputs in `limits`. For other sources, the
-        bus with the smallest window counts them.
+        bus with the smallest window counts the spikes that it drops.
         """
         sizes: dict[str, int] = {}
         for name, store in self.net.stores.items():

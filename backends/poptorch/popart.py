@@ -1,6 +1,6 @@
 """Execution of PopART custom operations through snnc's substitute for PopART, which runs them on the emulator.
 
-Operations run one at a time, with NumPy arrays as inputs and outputs.
+Operations run one at a time, with NumPy arrays as inputs and outputs. To *lower* an operation is to add it to a Poplar graph.
 """
 
 from __future__ import annotations

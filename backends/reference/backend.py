@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ReferenceOptions(SequenceOptions):
     """Options of the reference backend."""
 
-    precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})  # "float16" is accepted, too
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})  # "float16" rounds numbers selected by `half`
     half: HalfOption | None = None
 
 

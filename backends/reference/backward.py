@@ -93,7 +93,7 @@ def _run_neurons(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
 
 
 def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the values that the kernel stores as float16 for the backward pass, rounded as they are stored."""
+    """Return the values that the kernel stores as float16, as the backward pass reads them: ``offset + float16(value - offset)``."""
     stored: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
@@ -132,7 +132,7 @@ def _add_weight_gradient(op: WeightGradient, memory: SequenceArrays, t: int) -> 
 
 
 def _add_source_adjoint(op: InputGradient | RecordAdjoint, memory: SequenceArrays, t: int) -> None:
-    """Add an adjoint [B, n] to that of what `op` read at step `t`: what its source sent `op.source.delay` steps before."""
+    """Add to the adjoint [B, n] of the value that `op` read at step `t`, which its source sent `op.source.delay` steps before."""
     delta, adjoint = memory[f"d_{op.target}"], memory[f"d_{op.source.buffer}"][t - op.source.delay]
     match op:
         case RecordAdjoint():

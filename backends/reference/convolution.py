@@ -49,7 +49,7 @@ def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:
 
 
 def convolve(x: Array, weight: Array, windows: Windows, groups: int) -> Array:
-    """Correlate [B, channels * size] with weight [out, channels / groups, *kernel]; the result is [B, out * output]."""
+    """Correlate [B, channels * size] with weight [out, channels / groups, *kernel]; the result is [B, out channels * output positions]."""
     return _from_rows(_rows(x, windows, groups) @ _by_group(weight, groups).swapaxes(1, 2), len(x))
 
 

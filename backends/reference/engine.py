@@ -88,7 +88,7 @@ class ReferenceEngine:
         mean_loss, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
         for inputs, target in parts:
             masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
-            with np.errstate() if factor == 1 else np.errstate(over="ignore", invalid="ignore"):  # such updates are skipped
+            with np.errstate() if factor == 1 else np.errstate(over="ignore", invalid="ignore"):  # after overflow, the update is skipped
                 loss, of_part = self.loss_and_gradients(inputs, target, masks, factor)
             first += len(target)
             share = len(target) / samples

@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """Rounding of a float16 parameter after its updates, and the parameter's index among the updated ones."""
+    """Rounding of a float16 parameter after its updates, and the parameter's index among the updated ones (for its random draws)."""
 
     rounding: WeightRounding
     number: int

@@ -1,4 +1,4 @@
-"""Elementwise products with broadcasting, slices, and zero padding."""
+"""Elementwise products with broadcasting, slices, and zero padding; not loss scaling."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class BackwardEngine(Engine, Protocol):
         """Parameter name -> gradient in the last training step."""
 
     def adjoint_of(self, tensor: str) -> Array:
-        """Return an adjoint of currents, [T, B, n]; `tensor` is ``d_<id>`` of a population that stores it."""
+        """Return the adjoint of a current, [T, B, n]; `tensor` is ``d_<id>`` of a population in ``lowering.statistics.stored_adjoints``."""
 
 
 @runtime_checkable
@@ -116,7 +116,7 @@ class PrefetchingEngine(Protocol):
         """Whether offering batches saves time."""
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """Offer the batch after the next one, for training if `target` is given.
+        """Before a batch runs, offer the batch after it, for training if `target` is given.
 
         If that batch runs with the same objects, the engine uses their values at the time of the offer; otherwise the offer has no effect.
         """
@@ -193,7 +193,7 @@ class SplitEngine(BackwardEngine, Protocol):
 
 @runtime_checkable
 class RepeatingEngine(Protocol):
-    """An engine that can repeat the backward pass of its last sequence after a change of parameters that only this pass reads."""
+    """An engine that can repeat its last backward pass with new sums for batch normalisations, which only this pass reads (decision 36)."""
 
     def gather_again(self, samples: int) -> float:
         """Run backward again for the last part of :meth:`SplitEngine.gather_parts`, and replace its gradients; return its loss."""

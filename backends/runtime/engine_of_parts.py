@@ -32,6 +32,7 @@ class EngineOfParts(EngineWrapper[TileEngine]):
     """Runs the placed program with `engine`, and converts arrays from and to the author's program.
 
     `correspondence` is the correspondence between the names and indices of the two programs. Counters are those of the placed program.
+    Arguments named `parts` are parts of a batch, not of populations.
     """
 
     def __init__(self, engine: TileEngine, correspondence: Correspondence) -> None:

@@ -44,7 +44,7 @@ class TrainingProgress:
     loss: float
     """Loss of this batch."""
     update: int = 0
-    """Number of updates before this one, including those of earlier epochs."""
+    """Number of updates before this one, including those of earlier runs, unless the data are a stream of unknown length."""
     learning_rate: float = math.nan
     """Learning rate of this update."""
 
@@ -66,7 +66,7 @@ class Epoch:
     learning_rate: float = math.nan
     """Learning rate of the last update."""
     updates: int = 0
-    """Number of updates so far."""
+    """Number of updates so far; earlier runs count as in :attr:`TrainingProgress.update`."""
 
     @property
     def text(self) -> str:
@@ -88,7 +88,7 @@ class History:
     validation: list[Validation] = field(default_factory=list)
     """Results on the validation data after each epoch; empty without such data."""
     best_epoch: int | None = None
-    """Number of the epoch with the best validation so far, from 0; None without validation data, or if all results are NaN."""
+    """``Epoch.number`` of the epoch with the best validation so far; None without validation data, or if all results are NaN."""
     stopped_early: bool = False
     """Whether training ended before its last epoch because the validation result stopped improving."""
     dropped: int = 0

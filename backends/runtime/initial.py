@@ -19,11 +19,12 @@ from snnc.compiler.losses.weight_rounding import nearest
 
 
 def initial_states(program: StepProgram, initial: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
-    """Return initial values as (population id, name of a state in the kernel, or of an output buffer) -> [B, n].
+    """Return initial values as (population id, name) -> [B, n]; a name is that of a state in the kernel or of an output buffer.
 
-    `initial` maps names of states to numbers, or to arrays for one or all samples; one array ``state`` replaces ``state[0]``, ``state[1]``,
-    … Values of float16 states are rounded. A state that delayed connections read is set in the population and in the output buffer. Raises
-    an UnknownNameError for a name that is not a state, and a DataShapeError for a value with another shape than its population.
+    `initial` maps names of states to numbers, or to arrays for one or all samples; an array ``state`` sets its parts ``state[0]``,
+    ``state[1]``, … Values of float16 states are rounded. A state that delayed connections read is set in the population and in the output
+    buffer. Raises an UnknownNameError for a name that is not a state, and a DataShapeError for a value with another shape than its
+    population.
     """
     known = state_names(program)
     values = {}

@@ -1,4 +1,4 @@
-"""Check the targets of composed losses: class indices or numbers, per sample or per step, with or without sequence lengths."""
+"""Check the targets of composed losses (sums of terms): class indices or numbers, per sample or step, with or without sequence lengths."""
 
 from __future__ import annotations
 

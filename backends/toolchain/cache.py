@@ -26,13 +26,13 @@ DIGEST_FILE: Final = ".digest"
 SETTLED: Final = 1_000_000_000
 """Nanoseconds after which a further change of a file gives it a different time stamp on any file system."""
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of the entries that may be deleted, without the emulator's libraries, which programs load long after snnc found them."""
+"""Patterns of the entries that may be deleted; not of the emulator's libraries, because programs load them long after snnc found them."""
 LIMIT: Final = 2 * 2**30
 """Maximum size of all entries of :data:`KINDS` together, in bytes."""
 GRACE: Final = 3600.0
 """Seconds for which an entry is kept after its last use, because a process may be about to read it; also the time between two checks."""
 _STAMP: Final = ".trimmed"
-"""File whose time stamp is the time of the last check."""
+"""File whose time stamp is the time of the last check of the cache's size."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:

@@ -56,7 +56,7 @@ def _names_and_contents(files: Mapping[str, bytes]) -> list[str | bytes]:
 
 
 def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object file of a source (``.cpp`` or ``.cu``), compiled as C++ by `command` unless the cache has one for `key`."""
+    """Return the object file of a source, compiled as C++ (also ``.cu``, for checks on the CPU) unless the cache has one for `key`."""
     name = f"{source.stem}.o"
     language = ["-x", "c++"] if source.suffix == ".cu" else []
 

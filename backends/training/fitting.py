@@ -111,7 +111,7 @@ class _TrainingRun:
         self.last_rate = math.nan
         self.finished_updates = begin.updates
         self.seen = begin.seen
-        """See :class:`~snnc.backends.training.data.batches.Batch`."""
+        """Digest of the epoch's labels so far, only for a stream; see :class:`~snnc.backends.training.data.batches.Batch`."""
         self.validated = list(begin.validated)
         self.logs = call.watching.logs(begin)
 

@@ -18,7 +18,7 @@ class TrainingDiffers(UserWarning):
 
 
 def differences(program: StepProgram) -> list[str]:
-    """Return the assumptions about the training of a network."""
+    """Return those assumptions of a program that name a difference from training in the framework of its model."""
     return [text for text in program.assumptions if text.startswith(_CODES)]
 
 

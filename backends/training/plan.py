@@ -43,7 +43,7 @@ class BatchSchedule:
         return count - count % self.batch if self.full_batches_only else count
 
     def parts(self, count: int) -> list[slice]:
-        """Return the batches as slices of the order of `count` samples."""
+        """Return the batches, one per update, as slices of the order of `count` samples; `accumulate` does not split them here."""
         used = self.used(count)
         return [slice(at, min(at + self.batch, used)) for at in range(0, used, self.batch)]
 

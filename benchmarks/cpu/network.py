@@ -16,7 +16,7 @@ SURROGATE: Final = f"fast_sigmoid:{SLOPE:g}"
 
 
 def network(workload: Workload) -> Network:
-    """Return the network of a workload, with random weights; :func:`labelled` returns those of a problem, for a session to load."""
+    """Return the network of a workload, with random weights; a session then loads those of a problem (:func:`labelled`)."""
     net = Network(workload.name)
     source = net.input(workload.shape, name="input", kind="spikes")
     for n, layer in enumerate(workload.layers, 1):
@@ -65,6 +65,6 @@ def labels(workload: Workload) -> dict[str, str]:
 
 
 def labelled(workload: Workload, weights: Mapping[str, Array]) -> dict[str, Array]:
-    """Return weights under snnc's labels."""
+    """Return the weights of a problem under snnc's labels."""
     names = labels(workload)
     return {names[name]: value for name, value in weights.items()}

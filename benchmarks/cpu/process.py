@@ -109,7 +109,7 @@ class Process:
 
 @dataclass
 class EngineProcess:
-    """An engine that passed the check: its process and its measurements."""
+    """An engine whose numbers passed the check: its process and its measurements."""
 
     process: Process
     loss: float

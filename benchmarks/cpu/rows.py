@@ -1,4 +1,4 @@
-"""The rows of the suite: their contents, ratios between them, a summary, and their layout as a table."""
+"""Rows of results of the CPU and CUDA benchmarks: their contents, ratios between them, a summary, and their layout as a table."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ is a form of the framework's program, such as ``eager`` or ``compiled``.
 Requests (``do``) and answers:
 
 - ``open`` (``data``): build the engine for the problem in an archive; ``{}``.
-- ``check`` (``data``, ``out``): build an engine for the problem, train for a few steps, and write the numbers to an archive; ``{}``.
+- ``check`` (``data``, ``out``): build an engine for the problem, train a few steps, and write losses, gradients and weights; ``{}``.
 - ``step``: one training step; ``{"ms": …, "loss": …}``.
 - ``turn`` (``untimed``, ``steps``): repeatedly reset the weights, train `untimed` steps and then timed ones, until `steps` steps are timed;
   ``{"ms": [...]}``.

@@ -2,7 +2,7 @@
 
 ``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``, which derives the bounds. The table also
 has the time of a program that gathers the weight rows selected by events from L2. This is not a bound, because weights may be in shared
-memory. In a convolution, the row of an input value consists of the taps that read it.
+memory. In a convolution, the row of an input value consists of the weights that multiply it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MEASURED: Final = "measured"
 STAND_IN: Final = "no measurement: the CPU replaces the GPU to check the kernels; these times are meaningless"
 
 FIRST_STEP_S: Final = 60.0
-"""Default time limit of a variant's first step, in seconds."""
+"""Default time limit of a variant's first training step and its compilation, in seconds."""
 
 
 def available_device() -> tuple[str, Gpu]:
@@ -60,7 +60,7 @@ class CudaBenchOptions:
     """:data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
     :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant."""
     first_step_s: float = FIRST_STEP_S
-    """Time limit of a variant's first step and its compilation, in seconds."""
+    """Time limit of a variant's first training step and its compilation, in seconds."""
     resumed: Path | None = None
     """File of an earlier run, whose rows are kept and not measured again; it need not exist."""
     precisions: tuple[str, ...] = (FLOAT32,)

@@ -51,7 +51,7 @@ def gpu_here() -> Gpu:
 
 
 class _Used(ctypes.Structure):
-    """Device memory of a process (nvmlProcessInfo_t)."""
+    """Device memory of a process (nvmlProcessInfo_t); its `number` is the process id."""
 
     _fields_ = (("number", ctypes.c_uint), ("bytes", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint))
 

@@ -18,7 +18,7 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError
 
 TRIAL_TURNS: Final = 2
-"""Number of turns of each variant in the trial that finds the fastest."""
+"""Number of turns (a few training steps in a row) of each variant in the trial that finds the fastest."""
 TRIAL_S: Final = 20.0
 """Time limit of a turn in the trial, in seconds; slower variants are omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")

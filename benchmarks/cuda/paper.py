@@ -70,7 +70,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
 
 
 def reason_without_gpu() -> str:
-    """Return the reason why no GPU can be used; "" if there is one, or if the CPU replaces it."""
+    """Return the reason why no GPU can be used; "" if there is one, or if kernels run on the CPU (:data:`CHECK_ON_HOST`)."""
     try:
         available_device()
     except (GpuMissingError, NvccMissingError) as error:
@@ -79,7 +79,7 @@ def reason_without_gpu() -> str:
 
 
 def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why it has none."""
+    """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why there is no prediction."""
     row = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
     shared = {"kind": PREDICTED, "target": row.get("target") or target, "ipus": row.get("ipus")}
     shared |= {"conditions": row["conditions"]} if "conditions" in row else {}
@@ -89,7 +89,7 @@ def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[s
 
 
 def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
-    """Run a module and return the JSON of its last line; only a ``reason`` if it fails or takes longer than `seconds`."""
+    """Run a module in a new process and return the JSON of its last line; only a ``reason`` if it fails or takes more than `seconds`."""
     try:
         return run_module(module, arguments, seconds)
     except ProcessError as error:
@@ -107,7 +107,7 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's measured step on the first device; if the CPU replaces the GPU, only whether its numbers are correct."""
+    """Return snnc's measured step on the first device; if kernels run on the CPU, only whether its numbers are correct."""
     result = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
     if "reason" in result:
         return {"kind": NOT_MEASURED} | result

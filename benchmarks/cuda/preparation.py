@@ -38,7 +38,7 @@ class PreparedFiles:
 
 
 def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, str] | str]:
-    """Return the versions of each module's packages, or the reason why it cannot be used; each is queried in a separate process."""
+    """Return, by module of an engine, the versions of its packages or why it cannot be used; each is queried in a separate process."""
 
     def ask(entry: Entry) -> dict[str, str] | str:
         try:

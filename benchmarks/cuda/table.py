@@ -17,7 +17,7 @@ _RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over b
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
-    """Return the rows by workload, the fastest first, then omitted lines with reasons, the machine, and notes on the columns."""
+    """Return the rows by workload, the fastest first, then how variants were chosen, what was not measured and why, and notes."""
     heads = {head: head in (*_RIGHT, "B") for head in ("workload", "B", "precision", "engine", "mode", "variant", *_RIGHT)}
     text = grouped(rows, heads, lambda row: _cells(rows, row), max(width or 0, _MIN_WIDTH))
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]

@@ -38,7 +38,7 @@ def _open(neurons: int, density: float) -> Workload:
 def _curve(percent: float, current: float) -> Workload:
     """Return a network with the sizes of the published one that fills an IPU: N-MNIST's inputs, three hidden layers, T = 100, B = 48."""
     layers = (DenseLayer(978),) * 3
-    later = current * math.sqrt(ASSUMED / (percent / 100))  # currents of later layers vary as much as those of the first
+    later = current * math.sqrt(ASSUMED / (percent / 100))  # at this percentage, currents of later layers vary as much as the first's
     return Workload(f"h3-a{percent:g}", 0.02, 100, 48, (2312,), layers, 10, first_current=current, later_current=later)
 
 

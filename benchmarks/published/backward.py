@@ -16,7 +16,7 @@ from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, PARTIAL,
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 FIRST_STAGE: Final = "reduce groups"
-"""Name of the superstep that sums input gradients over groups of tiles."""
+"""Name of the superstep that sums the input gradients over the tiles of each group."""
 
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
@@ -39,7 +39,7 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Slice the histories of one layer after another: ids and counts that it read, those that it sent, and states; dU of the readout."""
+    """Slice the histories for this step: each layer's ids and counts, read and sent, and states; the gradients of the readout's spikes."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):

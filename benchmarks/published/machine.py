@@ -79,7 +79,7 @@ class Superstep:
 
 @dataclass(frozen=True)
 class Machine:
-    """The net, its layout, the target and the options, which determine the cost of every superstep."""
+    """Cost model of the published program: its net, layout, target and options determine the cost of every superstep."""
 
     net: PublishedNet
     layout: PublishedLayout

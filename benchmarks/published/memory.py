@@ -28,8 +28,8 @@ ID_COPIES = 2
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
     """Return, for each layer, the bytes by category of a tile that takes part in the largest exchanges of `supersteps`.
 
-    The code of a tile grows with the fragments that it exchanges. The surrogate runs on the first tiles of a chip and the largest group of
-    the first reduction on its last tiles, so a tile has the code of only one of the two: the larger is counted.
+    The code of a tile grows with the fragments that it exchanges. The surrogate runs on the first tiles of a chip, and the largest group
+    of the first stage (a sum of input gradients) on its last tiles, so a tile has the code of only one of the two: the larger is counted.
     """
     known = tuple(supersteps)
     surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
@@ -65,7 +65,7 @@ def _spikes(machine: Machine, i: int) -> int:
 
 
 def _buffer(machine: Machine, i: int) -> int:
-    """Return the bytes of the largest receive buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
+    """Return the bytes of the largest receive buffer of a tile: ids, flags, what the surrogate reads, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
     compactions = machine.layout.max_compactions[machine.layout.ranges[i].chip]
     sums = 0

@@ -36,8 +36,8 @@ class PublishedOptions:
     """Options of the model of the published program."""
 
     fragment_cycles: float | None = None
-    """Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6 to
-    20."""
+    """Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Public sources give 6
+    to 20."""
     merge_copies: bool = True
     """Whether the vendor's compiler merges adjacent copies into one exchange; not known."""
     code: CodeGeneration = "mean"
@@ -89,7 +89,7 @@ SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 FOUND: Final = LoopCost(stores=1, integer=1, branches=1)
 """Store the id of a flag that is set."""
 CHUNK: Final = LoopCost(loads=1, integer=3, branches=2)
-"""Begin the ids of one worker or tile."""
+"""Begin to copy the ids that one worker or tile found."""
 MOVE: Final = LoopCost(loads=1, stores=1, integer=1)
 """Copy an id."""
 SLOPE: Final = LoopCost(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)

@@ -50,7 +50,7 @@ class PublishedPrediction:
 
     @property
     def program_steps_per_time_step(self) -> int:
-        """Number of steps of the Poplar program in one time step, forward and backward."""
+        """Number of steps of the Poplar program (such as compute sets or copies) in one time step, forward and backward."""
         return sum(step.program_steps for step in self.supersteps if step.part != "update")
 
     @property

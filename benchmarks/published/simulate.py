@@ -101,7 +101,7 @@ them by 1 ms. Its noise filter removes an unknown number of events, which are no
 STROKE: Final = 20
 """Side of the box that a digit fills, in pixels (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
-"""Padding around an image, in pixels: more than half of :data:`TRAVEL`, the largest shift, plus one pixel for interpolation."""
+"""Padding around an image, in pixels: more than the largest shift (half of :data:`TRAVEL`) plus one pixel for interpolation."""
 TRAVEL: Final = 4.0
 """Distance that the image moves in the first 100 ms, one saccade, in pixels (assumed)."""
 

@@ -1,4 +1,4 @@
-"""``snnc reproduce``: run the computations and measurements (rows) that the figures need, and write the page.
+"""``snnc reproduce``: run the computations and measurements (*rows*) for figures that reproduce two papers, and write the page.
 
 The page is written at the start, and again after each row that completes a figure.
 """
@@ -139,7 +139,7 @@ def _outcome(row: Row, store: RowsFile) -> str:
 
 
 def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results, about: dict[str, Any]) -> Path:
-    """Write each figure as SVG, CSV and JSON, the claims as JSON, and the page; return the page's path.
+    """Write each figure as SVG, CSV and JSON, verdicts on the papers' claims as JSON, and the page; return the page's path.
 
     Files of an earlier run are replaced. `about` has ``version``, ``date``, ``quick``, and the numbers ``done`` and ``wanted`` of rows.
     """

@@ -42,7 +42,7 @@ class SynapticWork:
     """Numbers of products with weights in a training step of a batch."""
 
     accumulates: float
-    """Number of products with the output of a source: in the forward pass (a weight) and for weight gradients (a delta). If the output is a
+    """Number of products of a source's output: with weights in the forward pass, and with deltas for weight gradients. If the output is a
     spike, such a product is an addition."""
     multiplications: float
     """Number of products of deltas and weights, which give the gradients of populations."""
@@ -120,7 +120,7 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 
 
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
-    """Return the joules of the products of spikes on a CPU: arithmetic, instructions, caches, and `moved` words of main memory.
+    """Return the joules on a CPU of `work` counted with events: arithmetic, instructions, caches, and `moved` words of main memory.
 
     Every product makes two 32-bit accesses to a cache of 1 MiB, and eight products share one instruction (AVX2). Neurons, searches for
     spikes and waiting are not included, so a CPU at 45 nm takes more.

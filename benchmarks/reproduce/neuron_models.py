@@ -86,7 +86,7 @@ def _feedback(variant: Variant) -> Connection:
 
 
 def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
-    """Return the row of the network of `model`: its predicted training step, or an ``error``.
+    """Return the predicted training step of the network of `model`, or an ``error``.
 
     With precision "float16", the history, the deltas of dense connections and their weights (rounded stochastically) are stored as float16
     where snnc accepts it for the network (see :data:`HALVES`).

@@ -12,7 +12,7 @@ from snnc.benchmarks.reproduce.measured import stored_results
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
 """Label of each synthetic data set."""
 SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
-"""Capacity in % of a hidden layer, by name of the training setting: "dense" has no limit, all others use the published schedule."""
+"""Capacity in % of a hidden layer, by name of the setting. "dense" has no limit; in the others, the second threshold moves as published."""
 WIDTHS: Final = [1024, 512, 256]
 """Numbers of neurons of the hidden layers in the figures; rows that do not state their widths have these."""
 NARROW: Final = "10 %, -0.1 from the start"

@@ -1,4 +1,4 @@
-"""Train small networks on this machine's CPU for the figures, with synthetic pen strokes instead of N-MNIST and MNIST."""
+"""Train small networks on this CPU for the figures of ``snnc reproduce``, with synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int =
 def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
     """Train a network with `layers` hidden layers as arXiv 2311.04386 does; return the test ``accuracy`` of each seed, 0 to 1.
 
-    In a step, at most `percent` % of the neurons of a hidden layer send spikes, and firing rates are bounded (None: neither).
+    In a step, at most `percent` % of the neurons of a hidden layer send spikes, a regulariser bounds firing rates to the same share, and
+    the gradient window becomes narrower during training (None: none of these).
     """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)

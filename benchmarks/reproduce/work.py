@@ -1,4 +1,4 @@
-"""Run one row in a separate process: ``python -m snnc.benchmarks.reproduce.work WORK ARGUMENTS``; the last line of stdout is its result."""
+"""Run one :class:`Row` in a separate process: ``python -m snnc.benchmarks.reproduce.work WORK ARGUMENTS``; stdout ends with its result."""
 
 from __future__ import annotations
 

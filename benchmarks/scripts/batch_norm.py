@@ -2,7 +2,7 @@
 
 The network has two convolutions of 16 channels over 16 x 16 and 7 x 7 values, 10 steps, 32 samples, with and without normalisation, on one
 thread. The script prints the CPU time of an update (the smallest of several, to reduce the influence of other work) and of its parts:
-forward passes, combined forward and backward passes, backward passes alone, and the rest, which is mostly the statistics in Python.
+forward passes for the statistics, a forward and backward pass, its repeated backward passes, and the rest, mostly statistics in Python.
 """
 
 from __future__ import annotations

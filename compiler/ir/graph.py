@@ -88,7 +88,7 @@ class Pool:
 
     kind: PoolKind  # the reduction of a window. Padding is 0 for "average" and "sum", and never a maximum.
     kernel: tuple[int, ...]  # size of a window, one number per dimension
-    stride: tuple[int, ...] = ()  # step of the window, one number per dimension; () means the kernel size
+    stride: tuple[int, ...] = ()  # distance between windows, one number per dimension; () means the kernel size
     # As in :class:`Conv`.
     padding: tuple[tuple[int, int], ...] = ()
     dilation: tuple[int, ...] = ()
@@ -216,7 +216,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class StateRef:
-    """A state of a population, or the value of an output port that delayed edges read before step 0."""
+    """A state of a population, or the value of an output port before step 0, which delayed edges read."""
 
     node: str
     name: str

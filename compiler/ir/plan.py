@@ -96,7 +96,8 @@ class PartialSum:
 
     It adds partial products of `producers` column groups, numbered from `first` in the order connection, tile, neuron. It adds them for the
     samples ``[sample, sample + samples)``, and for the entries ``[entry, entry + entries)`` of each sample's backward window. The vertices
-    of one `part` together cover every entry once; a vertex with several samples covers all entries of each sample.
+    of one `part` (the number of a partial sum of each entry, see :class:`GradientPlan`) together cover every entry once; a vertex with
+    several samples covers all entries of each sample.
     """
 
     tile: int
@@ -206,7 +207,7 @@ class LayerFlow:
 
     source: int
     target: int
-    kind: str
+    kind: str  # of data, such as "windows" or "deltas"
     bytes: float
 
 

@@ -23,7 +23,7 @@ _CODED: Final = frozenset(
     {"target", "populations", "buses", "connections", "parts"}
     | {"memory", "phases", "loss_tiles", "tile_cycles", "memory_over_time", "traffic"}
 )
-"""Fields of a plan that are converted; all others are written unchanged."""
+"""Fields of a plan that :func:`plan_to_json` writes one by one; it writes all others unchanged."""
 
 
 def runs(values: Iterable[int]) -> list[int]:

@@ -37,7 +37,7 @@ from snnc.compiler.neurons.plain_data import (
 VERSION: Final = 1
 """Version of the format; other versions are refused."""
 _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
-"""Types whose equal values are stored once, by the key of their list."""
+"""Types whose equal values are stored once, in a list under the key given here."""
 _OPTIONS: Final = ("loss", "optimizer")
 """Fields of a program that are stored with the compile options instead."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

@@ -255,7 +255,7 @@ class BiasGradient:
 
 @dataclass(frozen=True)
 class ConvolveInputGradient(_WeightedFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
+    """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, applied to ``d_target[t]`` (dropped where t < delay)."""
 
     windows: Windows
     groups: int
@@ -280,7 +280,7 @@ class ConvolveBiasGradient:
 
 @dataclass(frozen=True)
 class PoolingGradient(_PoolFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]`` (dropped where t < delay).
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, applied to ``d_target[t]`` (dropped where t < delay).
 
     The first of equal maxima receives the whole adjoint.
     """
@@ -312,7 +312,7 @@ class RescaleBiasGradient:
 
 @dataclass(frozen=True)
 class ReduceGradient(_ReduceFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]`` (dropped where t < delay).
+    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, applied to ``d_target[t]`` (dropped where t < delay).
 
     The first of equal maxima receives the whole adjoint.
     """

@@ -7,8 +7,9 @@ Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations
     for t = T-1 … 0: run `backward`; then run `update`
 
 Canonical ids, by which emitted code names nodes: inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
-A buffer is called ``<id>_<part>``. Names in the model are in the fields `label`. Only inputs, populations, connections and outputs
-exist here: Add, Concat, Flatten and Reshape have become connections and relay populations.
+A buffer is called ``<id>_<value>`` (weights: ``c0_w``), its adjoint or gradient ``d_<buffer>``. Names in the model are in the fields
+`label`. Only inputs, populations, connections and outputs exist here: Add, Concat, Flatten and Reshape have become connections and
+relay populations.
 
 Buffers of values are vectors (one sample at one step). An operation on arrays with several axes has their shapes as fields; the vectors
 contain their elements in C order. Buffers of parameters and of their gradients have the shapes of the parameters.
@@ -120,6 +121,7 @@ class ConnectionInfo:
     weight: str | None
     bias: str | None
     event_driven: bool
+    """Whether the source spikes, and the kind is dense, sparse or convolution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,7 @@ class StepProgram:
     steps: int | None
     """T, if set by the model or the compile options."""
     state_inputs: Mapping[str, StateRef]
-    """Name of an explicit state in the model -> (population id, canonical state) or (population id, output port label)."""
+    """Name of a state input -> (population id, canonical state), or (population id, output port) for its value before step 0."""
     assumptions: tuple[str, ...]
     truncate: int | None = None
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""

@@ -14,7 +14,7 @@ LossPort: TypeAlias = Literal["spikes", "membrane"]
 
 
 class Loss(Protocol):
-    """A scalar loss of one output over a sequence; `name` names the template of its code and, on the command line, a named loss."""
+    """A scalar loss of one output over a sequence; `name` selects the template of its code, and a named loss on the command line."""
 
     name: ClassVar[str]
 

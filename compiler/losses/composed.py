@@ -105,7 +105,7 @@ class Composed:
         return _scores_of(self.main, output[:, :, first:stop], valid_steps)
 
     def width(self, outputs: int) -> int:
-        """Return the number of outputs that are compared with targets; `outputs`, all that the loss reads, is unused after lowering."""
+        """Return the number of outputs compared with targets; `outputs`, the number that the loss reads, is only used before lowering."""
         first, stop = self.slices[self.terms.index(self.main)] if self.slices else (0, outputs)
         return stop - first
 

@@ -14,7 +14,7 @@ from snnc.compiler.losses.base import LossPort, Reals
 class ExternalLoss:
     """Placeholder for the loss of a program whose backward pass starts from an adjoint that the caller gives.
 
-    `relays` are the labels of the relay populations whose adjoints of currents are stored at every step.
+    `relays` are the labels of the relay populations whose adjoints of currents are stored at every step: the gradients of inputs.
     """
 
     relays: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Term:
     weight: float = 1.0
     of: str | None = None  # population or ``"population.port"`` that the term reads; None: the output of the network
     # For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, they are rates:
-    # ``int(T * on * number of outputs of a class)`` spikes. For first spikes, a negative step counts from the end: -1 is the last one.
+    # ``int(T * on * number of outputs of a class)`` spikes. For first spikes, they are steps; negative ones count from the end.
     on: float = 1.0
     off: float = 0.0
     inverse: Inverse = "negate"  # scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``

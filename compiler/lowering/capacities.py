@@ -1,7 +1,8 @@
-"""Maximum number of spikes that a source sends per step: a number, a share of its neurons, or one of these for each source.
+"""Capacities: the maximum number of spikes of a source in one window or, in mode ``drop``, in a step.
 
-In text, semicolons separate parts, and a part with a name applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``. A name
-that contains ``;``, ``=`` or ``:`` is written in quotes: ``'"a;b"=20'``.
+It is a number, a share of the source's neurons, or one of these for each source. In text, semicolons separate parts, and a part with a name
+applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``. A name that contains ``;``, ``=`` or ``:`` is
+written in quotes: ``'"a;b"=20'``.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ _PART: Final = re.compile(r" part \d+$")
 
 @dataclass(frozen=True)
 class Capacities:
-    """Maximum number of spikes that each source sends per step."""
+    """Maximum number of spikes of each source in one window or, in mode ``drop``, in a step."""
 
-    default: Amount | None  # limit of all sources without their own limit; None: these send all spikes
+    default: Amount | None  # limit of all sources without their own; None: these have no limit (the mapper may choose one)
     named: tuple[tuple[str, Amount], ...] = ()  # limits of inputs and populations, by name
 
     def of(self, label: str, width: int) -> int | None:
-        """Return the limit of the source `label`; None: it sends all spikes."""
+        """Return the limit of the source `label`; None: it has none."""
         names = dict(self.named)
         amount = names.get(label, names.get(_PART.sub("", label), self.default))
         return amount.of(width) if isinstance(amount, Share) else None if amount is None else int(amount)

@@ -1,4 +1,4 @@
-"""Output that a composed loss reads: the concatenated inputs of its terms, summed over the neurons of each class."""
+"""Output that a composed loss (a sum of terms) reads: the concatenated inputs of its terms, summed over the neurons of each class."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Half: TypeAlias = Literal["history", "weights", "deltas", "states"]
 ``"deltas"``: values that sources of dense connections read from their targets in the backward pass; ``"states"``: running states
 (:func:`with_half_states`)."""
 ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
-"""Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
+"""Connections whose weights may be float16; biases, factors of scales and weights shared by all neurons are few, and stay float32."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Halves(Collection[Half]):
         return len(list(iter(self)))
 
     def of(self, *labels: str) -> frozenset[Half]:
-        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part of a population has its kinds."""
+        """Return the kinds of the first of `labels` that `named` contains, or else the default; a part of a layer has the layer's kinds."""
         for label in labels:
             for name in (label, PART.sub("", label)):
                 if name in self.named:

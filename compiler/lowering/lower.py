@@ -167,7 +167,7 @@ def _add_populations(draft: Draft) -> None:
 
 
 def _add_population(draft: Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
-    """Add a population with its kernel, buffers and parameters; `used` are the ports that are read. Canonical names are the kernel's."""
+    """Add a population with its kernel, buffers and parameters; `used` are the ports that are read. Kernels use canonical names."""
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
     half = draft.half.of(name)

@@ -119,7 +119,7 @@ def find_trained(
 def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
     """Return whether the optimiser updates the weight or the bias of a learnable link.
 
-    The result is also True for a one-to-one link whose weight is None: it has no parameter that the optimiser could freeze.
+    The result is also True for a link without weight and bias, but no learnable link lacks both.
     """
     names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
     return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)

@@ -14,7 +14,8 @@ _SPECIAL: Final = frozenset(';="\\:')
 def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
     r"""Yield (name, rest) for each part of a text; empty parts are skipped.
 
-    The name is the one in quotes before an equals sign, or None if the part has no quoted name. The rest has no spaces around it.
+    The name is the one in quotes before an equals sign, or None if the part has no quoted name; callers split ``hidden=20``.
+    The rest has no spaces around it.
 
     Examples
     --------
@@ -33,7 +34,7 @@ def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def quoted(name: str) -> str:
-    """Return `name` as :func:`named_parts` reads it.
+    """Return `name` as it is written before an equals sign in a text for :func:`named_parts`; most names need no quotes.
 
     A name with special or unprintable characters, or with spaces around it, is written in quotes, as a JSON string.
 

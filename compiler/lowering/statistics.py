@@ -1,4 +1,4 @@
-"""Batch normalisations in training: outputs and inputs for their statistics, a check that these are defined, and the order of the layers.
+"""Batch normalisations in training: outputs and inputs for their statistics, a check that none is on a cycle, and their levels.
 
 :class:`snnc.backends.training.updates.normalising.NormalisingEngine` computes the statistics of each batch with them.
 """

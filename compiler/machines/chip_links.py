@@ -57,7 +57,7 @@ class Flows:
 class Routes:
     """Routes between the chips of a target."""
 
-    links: Mapping[Pair, int]  # number of links of each wire by its two ends, in both orders; the switch has the number after the last chip
+    links: Mapping[Pair, int]  # number of links of each wire by its two ends, in both orders; a switch counts as the chip after the last
     bytes_per_cycle: float  # bytes per tile cycle of one link, in one direction
     trees: Mapping[int, Mapping[int, int]]  # sender -> receiver -> the chip before the receiver on the route between them
 

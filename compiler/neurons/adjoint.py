@@ -153,4 +153,4 @@ def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...
 
 def _derive(expression: Expression, name: str) -> Sympy:
     derivative = to_sympy(expression).diff(sympy.Symbol(name))
-    return derivative.replace(Detach, lambda operand: operand)
+    return derivative.replace(Detach, lambda operand: operand)  # `detach` stops derivatives and keeps values

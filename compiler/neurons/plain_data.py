@@ -166,7 +166,7 @@ def json_list(value: object, where: str, most: int = MAX_ENTRIES) -> list[Any]:
 
 
 def text(value: object, where: str) -> str:
-    """Return `value` if it is text that can be encoded (JSON may contain unpaired surrogates), else raise a GraphDataError."""
+    """Return `value` if it is text that can be encoded (JSON may contain unpaired Unicode surrogates), else raise a GraphDataError."""
     if not isinstance(value, str) or value.encode(errors="ignore").decode() != value:
         raise wrong_value(where, "text", value)
     return value

@@ -3,7 +3,7 @@
 Values that the forward pass itself rounds to float16 are stored exactly. Any other value is rounded only if this cannot change a decision
 of the backward pass, that is, the result of a comparison (except with a bound of the surrogate's support). A state that is compared with a
 threshold is therefore stored as its distance from the threshold: rounding preserves the sign of the distance, so the backward pass sees the
-spikes of the forward pass. (In float16, rounding preserves the sign for thresholds of 0.5 or more; for smaller ones, distances up to 2^-25
+spikes of the forward pass. (In float16, rounding preserves the sign for thresholds above 0.5; for others, distances up to 2^-25
 become 0.) The surrogate, which is steepest at the threshold, reads a distance with a relative error of at most 1 in 2^8 (bfloat16) or 2^11
 (float16; more for distances below 2^-14). A value that determines a decision in any other way stays float32.
 """
@@ -16,7 +16,7 @@ from typing import Final
 from snnc.compiler.neurons.expression import ROUND, Call, Expression, Number, Symbol, symbols
 from snnc.compiler.neurons.kernel import Kernel
 
-_SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
+_SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})  # functions whose result depends only on the sign of their argument
 _COMPARISONS: Final = frozenset({"gt", "ge"})
 _EXACT, _SIGNED, _ROUNDED = range(3)
 """Effects of rounding on a value: none; changed, but with the same sign; changed."""

@@ -1,7 +1,7 @@
 """Neuron equations as single assignments: each name is assigned once, and names are canonical (:mod:`snnc.compiler.neurons.kernel`).
 
-Every function except sums, products, quotients, constant powers and ``detach`` gets its own assignment, with plain
-operands, so that the adjoint can refer to its value and its argument exactly as the forward code computed them.
+Every function except sums, products, quotients, constant powers and ``detach`` gets its own assignment, with names
+and constants as operands, so that the adjoint can refer to its value and its argument exactly as the forward code computed them.
 :func:`inline` undoes this for printing. The author's order of operations never changes.
 """
 
@@ -33,7 +33,7 @@ class Equations:
     outputs: tuple[str, ...]
     assignments: tuple[Assignment, ...]
     hoisted: frozenset[str]
-    labels: Mapping[str, str]
+    labels: Mapping[str, str]  # the author's name, by canonical name
 
 
 def previous(state: str) -> str:

@@ -62,8 +62,8 @@ def drop_flatten(graph: Graph) -> Graph:
 def merge_linear(graph: Graph) -> Graph:
     """Remove each OneToOne without a weight (that is, of weight 1), and join the edges around it, adding their delays.
 
-    It stays if the nodes that read it cannot read its source (:func:`~snnc.compiler.passes.edit.can_bypass`). Products of weights are not
-    merged: rounding would differ, and learnable weights would be lost.
+    It stays if the nodes that read it cannot read its source (:func:`~snnc.compiler.passes.edit.can_bypass`). Operations with
+    weights, such as two Linear, are not merged: rounding would differ, and learnable weights would be lost.
     """
     return without(graph, [name for name, operation in graph.of_type(OneToOne) if operation.weight is None])
 

@@ -48,7 +48,10 @@ def _is_view(graph: Graph, name: str) -> bool:
 
 
 def _can_be_connection(graph: Graph, name: str) -> bool:
-    """Return whether an operation can be a connection to the nodes that read it."""
+    """Return whether an operation can be a connection to the nodes that read it.
+
+    A delay after it moves before it. So there must be no initial value (:func:`has_initial_value`) or bias, which would act too early.
+    """
     operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population) for e in after):
         return False

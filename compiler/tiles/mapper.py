@@ -100,8 +100,8 @@ def make_plan(
         Maximum numbers of events per sample in a window, and of entries in a window of the backward pass: for all buses, or by buffer.
         None: derived from measured activity, or the full width without measurements.
     mode, recompute, streaming
-        As for :func:`snnc.compile`. The automatic choices try segments only if nothing fits without them, and "history" also if it is
-        predicted to be faster than recomputation.
+        As for :func:`snnc.compile`. With "auto", segments are tried only if nothing fits without them; histories in streaming memory are
+        tried if no segments fit otherwise, or if copying them may be faster than recomputing them.
     gradients
         How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
         "dense", for all neurons; "auto", whichever is predicted to be faster.
@@ -182,7 +182,7 @@ def _run_searches(
 ) -> tuple[list[Search], Search]:
     """Return all searches, and the fastest of them after local search; continue from a quick estimate of the same request if one exists."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
-    # A quick estimate tries only full windows, so it is enough if the request has one problem for each way to return gradients.
+    # A quick estimate tries only full windows: its searches suffice if the request has one problem for each way to return gradients.
     resumed = estimate is not None and len(problems := list(request.problems())) == len({problem.windowed for problem in problems})
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.searches))

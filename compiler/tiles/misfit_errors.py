@@ -39,8 +39,8 @@ def misfit_error(
 ) -> TooBigError:
     """Return an error with the needed and available bytes, the fullest tile and its largest category.
 
-    `misfit` is the smallest layout that does not fit; None if there is not even a placement. With `retry` (the request, and a function that
-    plans changed requests), the error also lists remedies.
+    `misfit` is the smallest layout that does not fit, with the bytes of its fullest tile and its memory use; None if there is not even a
+    placement. With `retry` (the request, and a function that plans changed requests), the error also lists remedies.
     """
     available = problem.target.tile_bytes
     tile: int | None = None
@@ -121,7 +121,7 @@ def _relayed(layout: Layout, tile: int) -> str:
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak, and its bytes by category in this stage.
 
-    They are those of the first placement found if the memory of tiles is increased step by step.
+    They are those of the first placement found if the memory of tiles is increased step by step. Stages are those of :func:`stages_of`.
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
@@ -141,7 +141,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
-    """Return an error about the layout of a baseline that comes closest to fitting."""
+    """Return an error about the layout of a baseline (:mod:`snnc.compiler.tiles.baselines`) that comes closest to fitting."""
     assert misfit is not None, "a baseline has at least one form, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

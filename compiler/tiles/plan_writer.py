@@ -74,7 +74,7 @@ def write_estimate(name: str, best: Priced) -> Plan:
 def host_bytes(problem: MappingProblem) -> int:
     """Return the bytes that the host sends: inputs of all steps (some repeatedly with segments) and, in training, all targets.
 
-    If the loss is external, the host sends the adjoint of the output instead of targets.
+    If a caller computes the loss (``external``), the host sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
     size = LABEL_BYTES * problem.training
@@ -85,7 +85,7 @@ def host_bytes(problem: MappingProblem) -> int:
     size *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        # The inputs of an operation stay on the device until its gradient has been computed.
+        # If another framework calls the passes (``operation``), inputs stay on the device until the backward pass has ended.
         size += (1 if network.operation else times["forward"]) * turns * problem.sequence_bytes(source, problem.steps_stored(source))
     return problem.batch * size
 

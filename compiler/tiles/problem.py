@@ -195,7 +195,7 @@ class MappingProblem:
     @property
     def lives_between_programs(self) -> tuple[str, ...]:
         """Lifetimes of data that one program writes and another one reads."""
-        if self.network.external:
+        if self.network.external:  # a caller computes the loss
             return ("sequence",)
         return ("sequence", "record adjoints") if self.network.extra_passes and not self.repeats_forward else ()
 
@@ -211,7 +211,7 @@ class MappingProblem:
         return sizes
 
     def steps_stored(self, source: BusSource) -> int:
-        """Return the number of steps that a relay stores: all steps or those of a segment and, for a population, steps at boundaries."""
+        """Return the number of steps that a relay stores: all or those of a segment; for a population, also steps saved at boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)

@@ -52,7 +52,7 @@ class MappingRequest:
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
     estimated: tuple[Search, ...] = ()
-    """Searches of a quick estimate of the same program."""
+    """Searches of a quick estimate of the same program; the search for a plan uses their results."""
 
     def problems(self) -> Iterator[MappingProblem]:
         """Yield one problem for each way to size the windows and each way to return gradients to sources of spikes.
@@ -80,9 +80,9 @@ class MappingRequest:
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
     def streaming_choices(self) -> tuple[Streamed, ...]:
-        """Return the sets of data that may be stored outside the tiles if nothing fits otherwise, the smallest set first.
+        """Return the sets of data that may be stored outside the tiles if nothing fits otherwise, the smallest first ("off" is empty).
 
-        Stored histories are possible without recomputation. Data in streaming memory need a machine that defines its rate.
+        Histories may be stored even if `recompute` is "off". Boundaries and histories need a machine with streaming memory.
         """
         has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         possible: dict[Streamed, bool] = {

@@ -158,7 +158,7 @@ def _each_quickly(request: MappingRequest) -> Iterator[Search]:
 
 
 def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search once for each way to size the windows, or with `quick` only for full windows.
+    """Search for each way to size the windows and each way to return gradients, with `quick` only for the largest windows.
 
     If nothing fits, search again with relays that store bits wherever bits are smaller.
     """

@@ -185,7 +185,7 @@ def training_page() -> str:
 def _training_row(
     graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str], precision: str = "precision=float32"
 ) -> str:
-    """Return the row `shown` of a table, and add the messages of targets that refuse the setting to `reasons`."""
+    """Return the table row of the setting `shown`, and add the messages of targets that refuse the setting to `reasons`."""
     refusals = [refusal(backend, graph, loss, optimizer, 5, precision) for backend in BACKENDS]
     for error in refusals:
         if error is not None:

@@ -40,7 +40,7 @@ writes the picture and the tables from the imports in the code; import contracts
 
 
 def area_of(module: str) -> tuple[str, str]:
-    """Return the area of a module, and its package in this area."""
+    """Return the area of a module, and its package in this area; ``snnc.data``, for example, is a package of the area api."""
     parts = module.split(".")[1:]
     if parts[:1] and parts[0] in AREAS:
         return parts[0], parts[1] if len(parts) > 1 else "(package)"

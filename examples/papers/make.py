@@ -57,7 +57,7 @@ def copy_recipes(folder):
 
 
 def make_words(folder, samples=960, widths=(1472, 1024, 512)):
-    """Write words, and compile the network that sends at most 1 % of the spikes of each hidden layer."""
+    """Write words, and compile a network in which at most 1 % of each hidden layer's neurons send spikes in a step."""
     copy_recipes(folder)
     for name, count, seed in (("train", samples, 1), ("test", samples // 2, 2)):
         write_words(folder / f"{name}_words.h5", count, seed)

@@ -42,7 +42,7 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "shd_train.h5", 128, 1)
     write(folder / "shd_test.h5", 32, 2)
-    # the recipe adds up every ten channels; the 20 outputs are for the classes of the official files
+    # the recipe merges ten neighbouring channels into one; the 20 outputs are for the classes of the official files
     net = snnc.Sequential(70, snnc.Dense(64), snnc.Recurrent(snnc.LIF(beta=0.9)), snnc.Dense(20), snnc.LI(beta=0.95), name="spoken_digits")
     options = {"steps": 40, "batch": 16, "loss": "ce_mean_membrane", "optimizer": "adam", "surrogate": "fast_sigmoid:10"}
     snnc.compile(net, "cpu", output=folder / "build", overwrite=True, **options).close()

@@ -70,7 +70,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
 
 
 def split(samples: Samples) -> tuple[Samples, Samples]:
-    """Return every second sample for balancing and the others for measuring, so that samples sorted by class reach both."""
+    """Return every second sample for balancing and the others for measuring: halves of sorted data could have different classes."""
     if len(samples) < 2:
         same = samples.chosen(slice(None), "the only sample")
         return same, same

@@ -84,7 +84,7 @@ class Description:
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
-    """Name in the file, by node and port; the port ``""`` is the node itself."""
+    """Name of a tensor in an ONNX file, by node and port of `graph`; in a NIR file, name of a node, with the port ``""``."""
     structure: str  # digest of everything in the file except its arrays
 
 

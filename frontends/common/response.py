@@ -69,8 +69,8 @@ class Response:
 def close(a: Form, b: Form) -> bool:
     """Return whether two forms are equal up to rounding.
 
-    The absolute tolerance grows with the largest entry of `b` above 1. ``numpy.allclose`` is ten times slower for forms of a few neurons,
-    and reading a file makes hundreds of comparisons.
+    The absolute tolerance is multiplied by the largest entry of `b` if that is above 1. ``numpy.allclose`` is ten times slower for forms of
+    a few neurons, and reading a file makes hundreds of comparisons.
     """
     sizes = np.abs(b)
     largest = float(sizes.max(initial=0.0))

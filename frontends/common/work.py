@@ -13,22 +13,23 @@ from snnc.compiler.neurons.expression import calls
 MAX_WORK: Final = 4e10
 """Maximum number of operations when snnc compares the network read from a file with the file.
 
-An ONNX file that needs more is compared over its first steps only; a description in such a file is not used."""
+If a network recovered from the nodes of an ONNX file needs more, only its first steps are compared. A *description* (the network as snnc
+wrote it to the metadata of an ONNX or NIR file) is then not used."""
 _FACTOR: Final = 16
 _ALLOWANCE: Final = 1_000_000
 """A described network may need `_FACTOR` times the operations of the file's nodes, plus `_ALLOWANCE`."""
 
 
 def far_more_work(described: int, nodes: int) -> bool:
-    """Return whether a described network needs far more operations than the file's own nodes."""
+    """Return whether the network of a description needs far more operations than the file's own nodes."""
     return described > _FACTOR * nodes + _ALLOWANCE
 
 
 def work_of(graph: Graph, ports: PortMap) -> int:
     """Return the number of operations of one step for one sample.
 
-    Layers with weights count the multiplications of dense weights; poolings, the values of all windows; populations, their values and the
-    function calls of their equations; other nodes, their values.
+    Layers with weights count multiplications, sparse ones as if they were dense; poolings, the values of all windows; populations, their
+    values and the function calls of their equations; other nodes, their values.
     """
     values = Counter[str]()
     for (name, _), port in ports.items():

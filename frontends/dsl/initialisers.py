@@ -15,7 +15,7 @@ class Fans(NamedTuple):
     """Numbers of incoming and outgoing weights of a neuron.
 
     As in PyTorch, `fan_in` of a convolution is the number of input channels of one group, `fan_out` the number of output channels, each
-    times the number of values of the kernel. For a sparse connection, they are the mean number of entries in a row and in a column.
+    times the number of values of the kernel. For a sparse connection, they are the mean numbers of entries per target and source neuron.
     """
 
     fan_in: float

@@ -215,14 +215,14 @@ class Network:
             Output or state of the source, and input of the target; by default the first.
         name
             Name of the stored weights; by default ``"<source>_to_<target>"``. For a list of connections, the kind of each is appended
-            (``"input_to_hidden_conv"``). Weights with individual delays are stored separately for each delay and numbered,
-            shortest delay first.
+            (``"input_to_hidden_conv"``). If the weights of a connection have different delays (``Dense(delays=...)``), those of
+            each delay are stored under a name with a number, shortest delay first.
 
         Raises
         ------
         SnncError
-            Sizes or windows do not fit, an array cannot be used as weights, or the connection closes a cycle without delay; each fault
-            has its own subclass. The network is then unchanged.
+            Shapes, kernels or strides do not fit, an array cannot be used as weights, or the connection closes a cycle without delay; each
+            fault has its own subclass. The network is then unchanged.
         """
         self._check_member(source)
         self._check_member(target)

@@ -57,7 +57,7 @@ class Wiring:
         return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
 
     def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: NetworkNode, port: str) -> None:
-        """Connect the last stage to its target; if the weights can be divided by rows, each node of a group gets its own."""
+        """Connect the last stage to its target; if the weights can be divided by rows, each node of a group gets its own rows."""
         parts = split_rows(branches, node.ranges) if isinstance(node, NodeGroup) else None
         if parts is not None and isinstance(node, NodeGroup):
             for member, part in zip(node.members, parts, strict=True):

@@ -1,7 +1,7 @@
 """Convert NIR's neurons to populations whose equations are one forward-Euler step.
 
 A neuron whose current has gain 1 and whose v_leak is 0 gets the equations of snnc's library (for LIF, ``v = beta*v + i`` with
-``beta = 1 - dt/tau``); others keep those of the standard (for LIF, ``v = v + (dt/tau)*((v_leak - v) + r*i)``).
+``beta = 1 - dt/tau``); others keep those of the NIR standard (for LIF, ``v = v + (dt/tau)*((v_leak - v) + r*i)``).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _InterpretedFields:
         return self.value("v_leak" if self.dialect.start == "leak" and "v_leak" in self.node.fields else "v_reset")
 
     def thresholds(self) -> dict[str, Array]:
+        """Return the threshold and, if spikes reset the membrane potential to a value other than 0, v_reset; {} if neurons do not fire."""
         if self.node.type not in FIRING:
             return {}
         values = {"threshold": self.value("v_threshold")}

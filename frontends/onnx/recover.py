@@ -63,7 +63,7 @@ class ParsedFile:
     """Shapes of the input arrays, with a time axis even for a single step. If given, the file is read for these shapes only, and the
     recovered network is not compared with it."""
 
-    detach: Detach | None = DEFAULT  # rule for where gradients stop; None if the nodes carry marks
+    detach: Detach | None = DEFAULT  # rule for where gradients stop; None if marks in the file show it
 
     @property
     def symbols(self) -> tuple[str, ...]:

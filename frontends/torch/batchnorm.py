@@ -43,7 +43,7 @@ def normalisations(module: Any) -> list[Normalisation]:
 
 
 def folds(module: Any) -> dict[str, Array]:
-    """Return the folded weight by name, for each weight with as many rows as exactly one normalisation has channels."""
+    """Return the folded weight by name, for each weight whose number of rows is the number of channels of exactly one normalisation."""
     candidates: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():

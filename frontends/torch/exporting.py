@@ -70,7 +70,7 @@ def export(call: ExportedCall, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # The dynamo exporter does not support a module that changes the gradient mode.
+                # A marked module needs gradients; the dynamo exporter does not support a module that enables them itself.
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else _as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSETS[name])
             except Exception as error:  # exporters may raise any exception

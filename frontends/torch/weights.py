@@ -99,11 +99,11 @@ def _new_values(module: Any, values: Mapping[str, Array], originals: Mapping[str
     """Return the new value of each changed tensor of the module, by name."""
     tensors = arrays(module)
     changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
-    # Label of the weight, and new value, by name of the tensor, and by block of rows of a tensor.
+    # New values with the labels of their weights: of whole tensors, by name, and of blocks of rows of a tensor.
     whole_tensors: dict[str, tuple[str, Array]] = {}
     blocks_of_rows: dict[Form, tuple[str, Array]] = {}
     done: set[str] = set()
-    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may determine the gate of its bias
+    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # biases last
         if label in done:
             continue
         value, node = changed[label], label.rpartition(".")[0]

@@ -107,7 +107,7 @@ def train(context: typer.Context, args: TrainArguments) -> None:
     train_name, validation_name, reading = data_names(table, args.data, named_validation, reading)
     samples, validation = open_data(train_name), None if validation_name is None else open_data(validation_name)
     if not is_project(folder):
-        load_project(folder)  # raises the error
+        load_project(folder)  # raises an error that says why
     trust = permitted(folder, args.trust)
     with locked(folder, "trains") if leads() else nullcontext():
         settings = settings_for(folder, settings, args.resume)

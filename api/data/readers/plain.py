@@ -131,7 +131,7 @@ def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> Data
 
 
 def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
-    """Return a data set of two npy files, whose samples are read batch by batch; otherwise like :func:`in_memory`."""
+    """Return a data set of two npy files, which are read only when a batch needs a sample; otherwise like :func:`in_memory`."""
     return row_set(str(x), NpyRows.of(Path(x)), NpyRows.of(Path(y)), timed)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from snnc.compiler.ir.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
-"""Kinds of cycles of a superstep, in the order in which they pass."""
+"""Kinds of cycles of a superstep, in the order in which they occur."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Cycles of all runs in one training step or forward pass, by phase name and kind."""
 
@@ -20,7 +20,7 @@ class Span:
     """An interval of a row.
 
     `phase` is the name of a phase or part, `kind` one of :data:`KINDS`, or empty for a whole phase or part. `start` is in cycles from the
-    start of the row. `runs` is how often a phase runs in the step (of a part: its most frequent phase); 1 for `spans` in :func:`parts`.
+    start of the row. `runs` is how often a phase runs in the step (of a part: its most frequent phase); 1 for `spans` in :func:`part_rows`.
     """
 
     phase: str

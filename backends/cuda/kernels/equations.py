@@ -22,7 +22,7 @@ class Body:
 def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, half_histories: Mapping[str, str]) -> Body:
     """Return the statements of a step of `info`: they read the sums of the ports as currents, and store states and outputs.
 
-    In the code, ``s`` is the index of the sample in the warp's item, not a state; here, the local `s` is the name of a state.
+    In the emitted code, ``s`` is the index of a sample in the warp's item (32 neurons of some samples); here, `s` is the name of a state.
     `half_histories` maps the buffer of each state that the backward pass reads to the buffer of its 16-bit history, and the buffer of each
     saved value to itself; it is empty if histories are float32.
     """

@@ -80,7 +80,7 @@ class Gradients:
         self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: WiredGradient) -> None:
-        """Add a gradient over the table of a connection\'s entries: `wired_gradient` in the runtime."""
+        """Add a gradient over the table of a connection's entries: `wired_gradient` in the runtime."""
         elements = max(1, self.steps.storage.size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
         source, lead = "Ones()", "0"

@@ -18,7 +18,7 @@ class Limits:
 
     def __init__(self, program: StepProgram) -> None:
         self.sources = limited_sources(program)
-        """Buffers of the limited sources -> names of their parameters."""
+        """Buffers of the limited sources -> names of the parameters for the capacity and the key of the choice."""
         self.masked = without_returns(program)
         """Sources for which dense connections return no gradient to dropped spikes."""
         self._program = program
@@ -38,7 +38,7 @@ class Limits:
         return f"kernels::forget_dropped({rows}, rows, {size(self._program.buffers[buffer].shape)});"
 
     def dropped(self, buffer: str) -> str:
-        """Return a C++ expression that is true if a spike was dropped, for sample ``s`` of a tile at step ``t``."""
+        """Return a C++ expression that is true if a spike was dropped, for sample ``s`` of a tile of samples at step ``t``."""
         row = "row(t, item.sample + s)"
         return f"is_dropped(net.{buffer}.{row}, net.{self.received(buffer)}.{row}, item.column)"
 

@@ -25,7 +25,7 @@ from snnc.compiler.lowering.statistics import stored_adjoints
 
 @dataclass(frozen=True)
 class StepPhase:
-    """A population's part of a step: `sums` for a tile of samples, then `body` for each sample."""
+    """A population's part of a step: `sums` for a tile of samples (:mod:`snnc.backends.cuda.kernels.sums`), then `body` for each sample."""
 
     name: str
     comment: str
@@ -37,7 +37,7 @@ class StepPhase:
 
 @dataclass(frozen=True)
 class OutsideSum:
-    """The kernel that sums the input of a port from outside its component, for all steps at once."""
+    """A kernel that adds one input of a current, or one gradient of an output, from outside its component, for all steps at once."""
 
     name: str
     comment: str
@@ -245,7 +245,7 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def half_histories(self, op: ops.NeuronStep | ops.NeuronAdjoint) -> dict[str, str]:
-        """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself."""
+        """Map each state buffer that the backward pass reads to its 16-bit history, and each saved buffer to itself; empty if float32."""
         kernel = self.program.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
@@ -282,7 +282,7 @@ class Steps:
         return self.connections.shared(weight)
 
     def _transposed_columns(self, op: ops.DenseInputGradient, outputs: int, inputs: int) -> str:
-        """Return the C++ expression of the columns of the copy [outputs][inputs], inside the time loop possibly in shared memory."""
+        """Return the C++ expression of the columns of a weight's transposed copy, inside the time loop possibly in shared memory."""
         reader = next(o.population for o in self.program.backward if isinstance(o, ops.NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")

@@ -13,12 +13,12 @@ Term: TypeAlias = str | dict[str, object]
 
 
 def begin(port: int, value: str, samples: str = "TILE") -> Term:
-    """Return a term that sets the sums of a port."""
+    """Return a term that sets the sums of a port to `value` for `samples` samples; ``TILE`` is the largest number of samples of a tile."""
     return {"kind": "begin", "port": port, "value": value, "samples": samples}
 
 
 def add_each(port: int, value: str) -> Term:
-    """Return a term that adds an expression."""
+    """Return a term that adds the expression `value` for each sample."""
     return {"kind": "add each", "port": port, "value": value}
 
 

@@ -21,6 +21,7 @@ steps of populations: of one without recurrence, of one with a dense recurrence,
 bits or drop those beyond a limit, clear buffers, prepare copies of weights, sum the deltas of biases, compute the loss and update the
 parameters."""
 Way = Literal["forward", "backward", "gradient", "once"]
+"""Pass to which a kernel belongs, "gradient" for the gradients of parameters, or "once" if it belongs to none of these."""
 _MOST: Final = 2**48
 """Exclusive upper bound of the numbers in a launch that :func:`read_launches` accepts."""
 _ADDED: Final[Mapping[str, object]] = {"during": ""}
@@ -30,7 +31,7 @@ TILE: Final = 128
 NARROW: Final = 32
 """Number of columns in the tile if the product has at most this many columns."""
 SPIKE_PARTS: Final = 2
-"""Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
+"""Number of 16-bit products for the float32 gradient of a weight that reads spikes: spikes are exact, so only deltas are split."""
 
 _MAX_SLICES: Final = 128
 _DEPTH: Final = 32
@@ -53,8 +54,8 @@ class Launch:
     width: int = 0
     """Of a product: number of summands per result, and number of results per row. Of a convolution: number of summands per result, and
     number of results per position, both rounded up to whole fragments. Of the gradient of a weight: as in the forward pass. Of prepared
-    weights: number of weights that a block splits, and number of weights that it reads before, to find the largest in each column. `depth`
-    of a feedback loop: the largest number of weights of a neuron that are always read."""
+    weights: number of weights that a block splits into 16-bit parts, and number that it reads before, to find the largest in each column.
+    `depth` of a feedback loop: the largest number of weights of a neuron that are always read."""
     positions: int = 1
     """Of a convolution: number of positions per row; otherwise 1."""
     parts: int = 1
@@ -129,13 +130,13 @@ class Launches:
         self._steps = steps
 
     def contribution(self, op: ops.ConnectionOp | ops.InputGradient | ops.RecordAdjoint, label: str) -> Launch:
-        """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside.
+        """Return the launch that adds an operation's contribution to the sum that the population `label` receives from outside its loop.
 
         Forward, this is the sum of a current; backward, it is the sum of an output's gradients.
         """
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, ops.DenseProduct):
-            parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
+            parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6  # 3 x 3 parts, less the 3 smallest products
             return self._product(op.weight, label, "forward", source + target, parts)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
         if isinstance(op, ops.DenseInputGradient):

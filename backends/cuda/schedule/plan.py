@@ -39,7 +39,7 @@ class FeedbackKernels:
     sizes: dict[str, int]
     """Number of neurons of each forward phase; for a phase that chooses spikes: 32, because one warp processes a sample."""
     near: SharedWeights
-    """Statements that load weights into shared memory, and allocations of the weights, by pass."""
+    """Statements that load weights into shared memory (near the threads), and allocations of the weights, by pass."""
     work: dict[str, int]
     """Work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
     forward_sums: int
@@ -342,7 +342,7 @@ def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feed
     statements: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
-        stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)
+        stretches = ([turn.name for turn in stretch] for stretch in turns.stretches)  # populations between two barriers
         names = next(names for names in stretches if weight.reader in names)
         before = names[: names.index(weight.reader)]
         items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"

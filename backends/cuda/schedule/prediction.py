@@ -36,9 +36,9 @@ class Card:
     group_product: float = 3.5e12
     """The same by warpgroups (four warps that multiply together)."""
     turn: float = 103 / 1.755e9
-    """Additional seconds of a product by warpgroups per barrier; a barrier follows each part of the depth."""
+    """Additional seconds of a product by warpgroups per barrier, one for every 32 or 64 summands of a result."""
     tile: float = 1.7e-6
-    """Additional seconds of a product by warpgroups per tile, to copy its first factors and to write its results."""
+    """Additional seconds of a product by warpgroups per tile of the result matrix, to copy its first factors and to write its results."""
     split: float = 2.5e9
     """Weights per second that a block splits into 16-bit parts."""
     rows: float = 23 * 1.755e9
@@ -80,7 +80,7 @@ class Predicted:
 
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
     """Return the seconds of each launch for `steps` steps of `batch` samples."""
-    # The update also reads the slices of weight gradients, and sums them.
+    # A weight gradient is one partial sum per slice of the rows (see `slice_rows`); the update also reads and adds these.
     products = [one for one in launches if one.kind == "product" and one.way == "gradient"]
     sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in products)
     with_slices = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
@@ -138,7 +138,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             # Results are written after the sums, not at the same time.
             bounds = {"tensor cores": products + transfer, "gathers": gathers + transfer}
         case "prepare":
-            # Here `depth` is the number of weights that one block splits, and `width` the number that it reads before.
+            # Here `depth` is the number of weights that one block splits, and `width` the number that it reads before, to find maxima.
             block = FLOAT * launch.width / card.rows + launch.depth / card.split
             bounds = {"memory": transfer, "splitting": max(block, launch.weights / (card.split * card.processors))}
         case "table":
@@ -146,7 +146,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         case "walk":
             rounds = math.ceil(batch * rounded_up(launch.neurons, 32) / (card.processors * _THREADS))
             bounds = {"memory": transfer, "steps": steps * card.step * rounds}
-        case "core" if launch.neurons > MAX_NEURONS:  # runs as one level of a team: backward with all weights, forward with lists of spikes
+        case "core" if launch.neurons > MAX_NEURONS:  # runs as feedback with one barrier per step; forward, it reads weights of spikes only
             if launch.way == "backward":
                 team = replace(launch, levels=1, weights=launch.neurons**2, depth=launch.neurons)
             else:
@@ -173,7 +173,7 @@ def _slices(launch: Launch, rows: int) -> int:
 def _product(launch: Launch, rows: int, card: Card) -> float:
     """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. A gradient has tiles for each slice."""
     across = columns_of_tile(launch.width)
-    # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
+    # If the source of a gradient is not spikes, 16-bit parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
     rate, turn, per_tile = (card.group_product, card.turn, card.tile) if groups else (card.product, 0.0, 0.0)
     # Depth between two barriers, as in ``whole_warpgroups.cuh``; it is shorter for real-valued rows.

@@ -30,7 +30,7 @@ class Feedback:
     backward: Wavefront
     """Schedules; in the forward pass, choosing the spikes that a limited source sends is scheduled like a population."""
     limits: tuple[str, ...] = ()
-    """Sources with a spike limit that populations of the component read from within it."""
+    """Sources of the component that have a spike limit and that its own populations read."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class KernelOrder:
         return owner is not None and owner in members and self._reader[op.target] in members
 
     def _limited_edges(self, within: Collection[ConnectionOp]) -> list[Edge]:
-        """Return the connections of a component; readers of a limited source depend on its spike choice, which follows its step."""
+        """Return the edges of a component; those from a limited source to its readers pass through the choice of its spikes."""
         edges: list[Edge] = []
         for op in within:
             buffer, owner = op.source.buffer, self._owner[op.source.buffer]

@@ -37,7 +37,7 @@ def team_seconds(launch: Launch, batch: int, steps: int) -> float:
 
 
 def _cycles(launch: Launch, batch: int, blocks: int, tile: int) -> float:
-    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the tightest of three bounds on reading."""
+    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists, and the largest time for bytes, products or rows."""
     samples = math.ceil(batch / min(PROCESSORS // blocks, batch))  # each multiprocessor runs one block
     reads = math.ceil(samples / tile)
     moved = 4 * (launch.listed * _ACTIVITY * samples + launch.weights * reads) / blocks

@@ -37,8 +37,8 @@ class PlacedParameter:
     """A parameter, and the population on whose blocks it is stored.
 
     `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all). `shape`, `order`, `rows` and
-    `first` are C++: the shape of the host's array, the positions of the stored elements in it, the number of rows, and the position of a
-    group's first column.
+    `first` are C++: the shape of the host's array, the positions of the stored elements in it, the number of rows, and the column of
+    that array with which a group begins.
     """
 
     name: str
@@ -117,7 +117,7 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
 def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, in_passes: bool) -> None:
     """Declare the variables of a parameter, and refresh its copies after a change by the host.
 
-    Parameters that the host sets between the passes of an update (`in_passes`) have one value per neuron and no copies to refresh.
+    Parameters set by the host between the passes of an update (`in_passes`, decision 58) have a value per neuron and no copies to refresh.
     """
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
@@ -179,7 +179,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
             assembly.variable("Parts", array, f'layout.shares({p}, "{array}", {name})')
         on_device = array if shared else f"all_shares({p}, {array})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
-        role = "SETTING" if moment == "kept" else "MOMENT"
+        role = "SETTING" if moment == "kept" else "MOMENT"  # kept: the sum of the gradients of earlier batches
         assembly.tensors.append(f'tensor("{array}", SNNC_{role}, {placed.shape}, {on_device}, {order}, true);')
         values[moment] = array if shared else f"{array}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")

@@ -77,7 +77,7 @@ def sum_before_updates(
     for index, loop in enumerate(loops):
         if loop.codelet in updates:
             sums.append(summed(loop))
-            # With one part, `others` is not read; it must be connected to some tensor.
+            # `parts` is the number of gradients per parameter. With one, `others` is not read, but must be connected to some tensor.
             values = {**loop.values, "others": loop.values["rates"], "parts": "1"}
             loops[index] = replace(loop, values={name: value for name, value in values.items() if name != without})
     assembly.loops["update"] = [*loops, *sums]
@@ -95,7 +95,7 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def rates_per_group(net: PoplarNetwork) -> int:
-    """Return the number of rates of a group: those of the optimiser, the factor that unscales gradients, and the share of a batch."""
+    """Return the number of rates of a group: the optimiser's, the factor that unscales gradients, and 1 / (number of batches)."""
     if net.program.optimizer is None:
         return _MIN_RATES
     return max(_MIN_RATES, len(rule_of(net.program.optimizer).rate_names)) + net.mapped.scaled + net.mapped.accumulates
@@ -149,7 +149,7 @@ def update_code(net: PoplarNetwork) -> Body:
 def _group_bodies(net: PoplarNetwork) -> list[Body]:
     """Return the template data for the rates of each group: assignments, rates that stay 0, and positions of other factors.
 
-    These factors are the last numbers of the group: the one that unscales gradients, if the loss is scaled, and the share of a batch, if
+    These factors are the last numbers of the group: the one that unscales gradients, if the loss is scaled, and 1 / (number of batches), if
     gradients are accumulated.
     """
     rule, size = rule_of(net.program.optimizer or SGD()), rates_per_group(net)

@@ -28,5 +28,5 @@ def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return :func:`counted` for the loops of `vertex` at `place`; templates use this function as a filter."""
+    """Return :func:`counted` for the loops in the part `place` of `vertex` (None: in no part); templates use it as a filter."""
     return counted(vertex.by_place[place], texts)

@@ -14,6 +14,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 SUM: Final = "sum_gradients"
 """Compute set of the last sums of gradients, if the training step does not update the parameters."""
 SUM_TITLE: Final = "U1 gradients"
+"""Title of its superstep; U1 is the update (docs/decisions/0001-poplar-program.md)."""
 
 
 def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:

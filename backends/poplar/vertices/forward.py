@@ -215,7 +215,7 @@ def _saved(block: BlockVertex, step: NeuronStep) -> None:
 
 
 def _sent(block: BlockVertex, step: NeuronStep) -> list[int]:
-    """Add the masks and values that a population sends; return the numbers of the outputs with masks."""
+    """Add the masks and values that a population sends; return the indices of the outputs that have masks."""
     population, assembly, masks = block.population, block.assembly, []
     for index, buffer in enumerate(step.outputs):
         store = block.net.stores.get(buffer)
@@ -254,7 +254,7 @@ def _records(block: BlockVertex, step: NeuronStep) -> list[Body]:
 
 
 def _value_before_first_step(population: PopulationInfo, buffer: str) -> str | None:
-    """Return the name of an output's value before the first step, if it is a state."""
+    """Return the kernel's name of the initial value of an output that is a state; None for others, whose delayed records begin with 0."""
     port = next(label for label, name in population.output_buffers.items() if name == buffer)
     return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)
 

@@ -140,7 +140,7 @@ def support_condition(population: PopulationInfo, index: int) -> str:
 
 
 def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
-    """Return the buses on which gradients return to the outputs of a population whose gradients its backward code reads.
+    """Return the buses on which gradients return to a population, for those outputs whose gradients its backward code reads.
 
     If `limited`, only those that may need several windows per step.
     """
@@ -183,6 +183,6 @@ def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:
-    """Return whether a target must clear its partial products, because others may read the same window while it is idle."""
+    """Return whether an idle target must clear its partial products: they are summed with those of targets that read the window then."""
     bus = net.buses[connection.id]
     return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

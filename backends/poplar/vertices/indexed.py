@@ -1,10 +1,11 @@
 """Emitted code for indexed connections, which are defined by a table of (source, target, weight).
 
-docs/reference/terms.md explains column group and private gradient. A connection ``c`` has these members in ``host.cpp``:
+docs/reference/terms.md explains column group and private gradient, :mod:`snnc.compiler.tiles.indexed.tables` row and run. A
+connection ``c`` has these members in ``host.cpp``:
 
-- ``c_in`` and ``c_out``: the sides of the target, for which the connection is incoming, and of the source, for which it is outgoing, as
-  objects of the class ``Side``;
-- ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
+- ``c_in`` and, if the source needs a gradient, ``c_out``: objects of the class ``Side`` for the target and for the source;
+- ``c_in_rows``: the index of the first run of each row; ``c_in_place``, ``c_in_start`` and ``c_in_length``: the first target, first weight
+  and number of values of each run (``c_out_…`` for the source);
 - ``c_owners``: the owners, which are tiles that store and update a part of the weights and biases each;
 - ``c_theta``: theta, the weights and then the biases, in the parts of the owners; with float16 weights, only the weights;
 - ``c_beta``: the float32 biases if the weights are float16;
@@ -41,7 +42,7 @@ _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
 def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
-    """Yield the tables of all indexed connections: of the target, of the source, then constants, or owners and order of the weights."""
+    """Yield the tables of each indexed connection: target, source, and its constant weights or the owners and order of its weights."""
     for indexed in net.indexed.values():
         yield from _side_tables(indexed.target)
         if indexed.source is not None:
@@ -104,7 +105,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection) -> None:
-    """Add the intermediate results of a maximum: the number of the first entry with a spike, from 1, or the largest value so far."""
+    """Add the intermediate results of a maximum: the number (from 1) of the first entry with a spike, or the largest value so far."""
     id_, target = indexed.connection.id, indexed.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
@@ -252,7 +253,7 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, indexed: IndexedConnection
         return {}
     if indexed.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
-    # Weights in the model's order are like a matrix with a single column: the row is the position.
+    # Weights in the model's order are passed as a matrix with one column: the row is the position, which selects the random number.
     return values | {"begin": "o.first", "first": 0, "columns": 1, "inputs": 1}
 
 

@@ -64,7 +64,7 @@ class Incoming(BlockLink):
         """Return the template data for a step.
 
         A maximum over spikes forgets which of the connection's entries it has seen: before it reads the window or, if a step may have
-        several, after the last.
+        several windows, after the last one.
         """
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}

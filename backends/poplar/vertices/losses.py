@@ -24,7 +24,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import schedule
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
-"""Compute set of the rates, if the update is a separate program."""
+"""Compute set that computes the tensor ``rates`` (step sizes and bias corrections), if the update is a separate program."""
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> str:
 
 
 def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, shape: LossShape, parts: int) -> None:
-    """Add the vertices of each sample's loss; the workers of a tile divide the scores among themselves, then the steps."""
+    """Add the vertices of each sample's loss; workers share the scores in ``loss_scores`` and the steps in ``loss_samples``."""
 
     def on_tiles(kind: str, name: str, size: int) -> None:
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {size})')

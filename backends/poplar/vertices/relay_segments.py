@@ -1,6 +1,6 @@
 """Emitted code for relays if the sequence is divided into segments: a ring of steps, and the steps that relays save at boundaries.
 
-A relay does not save the last step of its source: the blocks of the source save their masks, which the relay searches again.
+A relay does not save what its source sent last: the blocks of the source save these masks or values, and the relay reads them again.
 """
 
 from __future__ import annotations

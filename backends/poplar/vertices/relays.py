@@ -66,7 +66,7 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         _write_windows(net, assembly, store, JOIN if net.fused else "relay_forward", store.buses, forward=True)
     else:
         _compact(net, assembly, store)
-        # From stored bits, windows of buses with a lag above 1 are written before the step is stored.
+        # If relays store bits, windows of buses with a lag above 1, which contain earlier steps, are written before the new step is stored.
         now = tuple(bus for bus in store.buses if bus.lag == 1 or not store.bits)
         _write_windows(net, assembly, store, JOIN, now, forward=True)
         for bus in store.buses:
@@ -127,7 +127,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the limit on sent spikes (capacity and random key), if a run may change it, and the count of dropped spikes."""
+    """Declare the limit on sent spikes (capacity, and key of the random choice), if a run may change it, and the count of dropped ones."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)

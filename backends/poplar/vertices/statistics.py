@@ -1,4 +1,7 @@
-"""Emitted vertices for batch normalisations: mean of the values in each block, and squared distances from it, which the host merges."""
+"""Emitted vertices for batch normalisations: each neuron's moments in a block, which the host merges with those of other blocks.
+
+*Moments* are the mean over the samples of the block and all steps, and the sum of squared distances from it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def moments_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def moments_of_outputs(net: PoplarNetwork) -> list[Body]:
-    """Return the measured outputs for ``project.json``, with the first neuron, number of neurons and number of samples of each block."""
+    """Return the outputs with moments for ``project.json``, with the first neuron and the numbers of neurons and samples of each block."""
     moments: list[Body] = []
     for placed in net.plan.populations:
         for output in net.moment_outputs(placed.id):

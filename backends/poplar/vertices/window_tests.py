@@ -1,4 +1,4 @@
-"""Emitted code that computes how many further windows an iteration needs, for ids that do not fit in the first (mode ``exact``).
+"""Emitted code of the *window test*: how many further windows does an iteration need for ids that exceed the first (mode ``exact``)?
 
 Each relay reports how many further windows its samples need, in one or several numbers, and a tree of vertices finds the maximum.
 """

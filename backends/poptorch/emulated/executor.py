@@ -47,7 +47,7 @@ class PoplarExecutor:
             raise Error("an inference model does not accumulate gradients; leave gradientAccumulation at 1")
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
-        """Run the model on all micro-batches and return the results of the output mode."""
+        """Run the model on all micro-batches and return the results that the output mode selects."""
         options, results = self._options, []
         per_iteration = options.Training.gradient_accumulation * options.replication_factor
         parts = [self._split(t, options.device_iterations * per_iteration) for t in tensors]

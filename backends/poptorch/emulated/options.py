@@ -1,4 +1,4 @@
-"""Options of PopTorch that scripts usually set: the substitute uses some of them, and accepts and ignores the others."""
+"""Options of PopTorch that scripts usually set: the substitute for PopTorch uses some of them, and accepts and ignores the others."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class Batch:
 
     count: int
     samples_at: Callable[[Array], BatchSamples]
-    """Function that returns the samples at given positions in the batch, for the engine: the share of one process, or
-    those whose gradients are accumulated next."""
+    """Function that returns the samples at given positions in the batch, in the engine's form: the positions of one
+    process, or of the part of the batch whose gradients are accumulated next."""
     seen: str = ""
     """Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance."""
 

@@ -74,7 +74,7 @@ def seconds_of(duration: float | str) -> float:
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """Settings that must not change when a training run is resumed."""
+    """Settings that must not change when a training run is resumed; unrelated to recipe files (``--recipe``)."""
 
     first_epoch: int
     samples: int

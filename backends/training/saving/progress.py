@@ -22,7 +22,7 @@ from snnc.compiler.lowering.window_values import is_run_value
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Parameters, and the state of the optimiser if the engine exposes it."""
+    """Parameters (without bounds of gradient windows and limits on spikes), and the state of the optimiser if the engine exposes it."""
 
     parameters: Mapping[str, Array]
     optimizer: OptimizerValues | None

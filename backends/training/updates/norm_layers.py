@@ -22,7 +22,7 @@ class NormLayer:
     population: str
     shape: Shape
     level: int  # maximum number of other normalisations on a path to it
-    output: str  # id of the output that records the layer's output: its input, while statistics are measured (mean 0, var 1 - eps)
+    output: str  # id of the output that records the layer's output; equals its input while statistics are measured (mean 0, var 1 - eps)
     parameters: Mapping[str, str]  # names of its parameters, by their labels in the model
     gain: str  # name of the weight of the connection after it
     bias: str  # name of the bias of that connection
@@ -35,7 +35,7 @@ class NormLayer:
 
     @property
     def shared(self) -> tuple[int, ...]:
-        """Dimensions of `shape` that share their statistics."""
+        """Dimensions of `shape` over which a mean is computed, such as height and width."""
         return tuple(axis - 2 for axis in self.axes if axis > 1)
 
     def values_per_channel(self, samples: int) -> int:

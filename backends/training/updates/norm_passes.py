@@ -35,7 +35,7 @@ class NormalisedBatch:
     values: Mapping[str, Array]  # parameters of the program before the update
     steps: int
     loss_scale: float = 1.0
-    """Factor of the gradients that the engine returns, unless it is a :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+    """Factor for the engine's gradients; a :class:`~snnc.backends.runtime.engine.SelectingEngine` applies its loss scale itself."""
 
     def __post_init__(self) -> None:
         self.normalised: dict[str, Array] = {}
@@ -61,7 +61,7 @@ class NormPasses:
         """Function that sums an array over the processes that share a batch; None: this process trains alone."""
 
     def measure(self, batch: NormalisedBatch, running: dict[str, Array], initial: Initial) -> None:
-        """Set the statistics of a batch in the engine, and update the running statistics, parameters of the program in `running`.
+        """Set the statistics of a batch in the engine, and update the running statistics in `running`, by parameter of the program.
 
         `initial` is as in :meth:`Engine.forward <snnc.backends.runtime.engine.Engine.forward>`. Raises a NormalisationError if a channel
         has a single value.

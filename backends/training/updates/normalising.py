@@ -1,7 +1,8 @@
 """Training of networks with batch normalisation: each update computes the statistics of its batch before the gradients.
 
-:mod:`snnc.backends.training.updates.norm_passes` lists the passes of an update. Some engines cannot repeat a backward pass: they run
-forward before each one. Every engine does so if each step has its own statistics: the sums for the gradient through them are inputs.
+:mod:`snnc.backends.training.updates.norm_passes` lists the passes of an update. An engine that cannot repeat a backward pass runs
+forward before each one. So does every engine if each step has its own statistics: the sums for the gradient through them are then inputs
+of the program, which an engine receives only with a forward pass.
 
 If an update has several parts, each part has its own statistics, as in PyTorch: all passes run for each part, the gradients of the parts
 are summed, and each part updates the running statistics. Processes that share a batch compute the statistics of all their samples, as
@@ -144,7 +145,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return loss
 
     def _loss_scale(self) -> float:
-        """Return the loss scale by which the engine's gradients are to be multiplied; 1 for engines that return them so multiplied."""
+        """Return the loss scale if ``engine.gradients()`` must still be multiplied by it; 1 if the engine returns scaled gradients."""
         if isinstance(self.engine, SelectingEngine):
             return 1.0
         scale = self.get_optimizer().loss_scale

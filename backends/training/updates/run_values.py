@@ -99,7 +99,7 @@ class RunValues:
 
     @property
     def window_text(self) -> str:
-        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; empty if not given."""
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as the word "function"; empty if not given."""
         return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:

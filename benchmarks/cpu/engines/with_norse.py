@@ -1,8 +1,8 @@
 """Norse, with its functional box neurons, which have no synaptic current, like the benchmark's neurons.
 
-Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so currents are multiplied by ten. Its SuperSpike is 1 / (1 + |x|)^2 for any
-`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membrane potentials are in units of 1/25. The derivative with respect to the
-current is then 25 times the benchmark's; to undo this, the gradient of the spikes is divided by 25 outside the neuron.
+Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so currents are multiplied by ten. Its SuperSpike derivative is 1 / (1 + |x|)^2
+for any `alpha` (norse 1.1, ``torch/functional/superspike.py``), so membrane potentials are in units of 1/25. The derivative with respect
+to the current is then 25 times the benchmark's; to undo this, the gradient of the spikes is divided by 25 outside the neuron.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""snnTorch: its Leaky neurons; the products of the inputs of all steps are computed before the loop."""
+"""snnTorch: its Leaky neurons; a layer multiplies its inputs of all steps by its weights before the loop over the steps."""
 
 from __future__ import annotations
 

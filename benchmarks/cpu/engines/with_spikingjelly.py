@@ -1,7 +1,7 @@
 """SpikingJelly: layers run in multi-step mode (LIFNode); recurrent layers, and all layers in compiled variants, run step by step.
 
-Its built-in surrogates run in its own operators; user-defined surrogates do not. SuperSpike is alpha / (1 + |x|)^2: with membrane
-potentials in units of 1/25 and alpha = 1/25 it is exactly the surrogate of the benchmark's neuron.
+Only its built-in surrogates run in its own operators, so one of them is used: SuperSpike, alpha / (1 + |x|)^2. With membrane potentials
+in units of 1/25 and alpha = 1/25, it is exactly the surrogate of the benchmark's neuron.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ LEAST, MOST = "smallest, one group 30 % up or down (predicted)", "largest, one g
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return each ratio with unchanged coefficients, and its smallest and largest value under the changes that were mapped."""
+    """Return each ratio with unchanged coefficients, and its smallest and largest value under the changes with stored results."""
     del results
     stored = stored_results("sensitivity")
     known, points = by_key(stored.rows), []

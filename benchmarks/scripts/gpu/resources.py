@@ -20,7 +20,7 @@ from snnc.compiler.errors import SnncError
 
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100")
 NETS: Final = ("w1-5", "w1-ff-5", "w2-5", "conv-3", "open-512-5", "open-4096-5", "open-16384-5", "h3-a5-2")
-"""One workload of each network: batch sizes and activities do not change the program, except that W3 is W1 with one sample."""
+"""One workload of each network. Batch sizes and activities do not change the kernels, so W3, which is W1 with one sample, is omitted."""
 
 
 def kernel_resources(net: str, architecture: str) -> list[KernelResources]:

@@ -1,7 +1,7 @@
 """All checks and measurements that need a GPU, the most important first: ``python benchmarks/scripts/gpu/session.py OUT [options]``.
 
 Each part is a process with a time limit. OUT receives ``log.txt``, ``session.json`` (outcome and seconds of each part, rewritten after
-each), a file of rows for each measurement, rewritten after each row, and ``measured.toml``, the steps in the form of
+each), a file of rows for each measurement, rewritten after each row, and ``measured.toml``, the measured training steps in the form of
 ``benchmarks/reproduce/measured_gpu.toml``. Parts for which less than 15 s of ``--minutes`` remain are left out and named; ``--only`` runs
 them later. ``--check`` tries the whole script without a GPU: the CPU replaces it, on few and small networks.
 """
@@ -112,7 +112,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def measured_toml(rows: Sequence[dict[str, Any]], device: str, date: str, commit: str) -> str:
-    """Return the measured rows of mode exact as a run of ``measured_gpu.toml``: the median of a step, and the problem of each network."""
+    """Return the measured rows of mode exact as a run of ``measured_gpu.toml``: median times, and weights, data, activity by network."""
     exact = [row for row in rows if row.get("times") == "measured" and row["mode"] == "exact"]
     lines = ["[[run]]", 'processor = "GPU"', f'device = "{device}"', f'date = "{date}"', f'commit = "{commit}"', "step = ["]
     labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in exact]

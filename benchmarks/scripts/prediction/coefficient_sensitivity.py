@@ -125,7 +125,7 @@ def _margin(milliseconds: Mapping[str, float]) -> float:
 
 
 def ratio_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table of headline ratios: as predicted, and with each group 30 % higher and lower."""
+    """Yield the lines of a table of headline ratios (:data:`RATIOS`): as predicted, and with each group 30 % higher and lower."""
     yield f"| ratio | as predicted | {' | '.join(GROUPS)} |"
     yield "|---" * (2 + len(GROUPS)) + "|"
     for ratio in RATIOS:

@@ -1,6 +1,6 @@
 """Measure the CPU time of planning: ``python benchmarks/scripts/prediction/estimate.py``.
 
-For a convolutional network of 2,068 neurons on gc200: one estimate in a fresh process, a second one, and eight points of an exploration.
+For a convolutional network of 2,068 neurons: a first and a second estimate in one process (gc200), and an exploration of eight points.
 """
 
 from __future__ import annotations

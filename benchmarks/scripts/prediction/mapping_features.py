@@ -2,7 +2,8 @@
 
 Some benchmark networks are planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
 its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
-that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has the results, also those of deleted features.
+that does not fit its machine (in the row of a feature: without it). docs/decisions/0028-mapping-features.md has the results, also those of
+deleted features.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SPARSE: Final = ("dvs-conv", "random-10k", "clusters-10k")
 DENSE: Final = ("w1", "w1-ff", "w2", "logged-h2-a10", "shd-n2-b3-a5", "shd-n8-b3-a5", "shd-x2-n2-a5")
 ALL: Final = (*DENSE, *SPARSE)
 LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
-"""Networks that do not fit without a memory feature."""
+"""Networks that do not fit without the feature "segments", which includes streaming memory."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def cycles(case: Benchmark, feature: Feature | None = None) -> float | None:
 
 
 def main(names: list[str]) -> None:
-    """Print a line per network and feature, and geometric means over :data:`ALL`; a feature gains 0 % in networks that cannot use it."""
+    """Print a line per network and feature, and geometric means over :data:`ALL`; 0 % for networks that cannot use it or do not fit."""
     chosen = {name: feature for name, feature in FEATURES.items() if not names or name in names}
     nets = dict.fromkeys(net for feature in chosen.values() for net in feature.nets)
     ratios: dict[str, dict[str, float]] = {name: {} for name in chosen}

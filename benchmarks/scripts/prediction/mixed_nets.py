@@ -1,4 +1,4 @@
-"""Random networks with dense, sparse and convolutional connections, for comparing predictions with the emulator (``mixed:SEED``)."""
+"""Random networks of dense, sparse and convolutional connections, to compare predictions with emulation (``prediction.py mixed:SEED``)."""
 
 from __future__ import annotations
 

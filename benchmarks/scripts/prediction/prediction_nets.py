@@ -77,7 +77,7 @@ def digits() -> Case:
 
 
 def of_benchmark(name: str) -> Case:
-    """Return a benchmark and its inputs: pen strokes in the suite "logged", otherwise at most 50 steps of independent spikes."""
+    """Return a benchmark and its inputs: moving pen strokes (like N-MNIST) for suite "logged", else random spikes in at most 50 steps."""
     one = benchmark(name)
     one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
     program = one.program()
@@ -144,9 +144,9 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
 }
 """The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
-"""Benchmarks that the emulator runs in a minute or two."""
+"""Benchmarks, each of which the emulator runs in a minute or two."""
 RANDOM: Final = 8
-"""Number of random networks in the table; ``random:SEED`` names further ones."""
+"""Number of random networks that ``prediction.py`` compares if none is named; ``random:SEED`` names further ones."""
 
 
 def all_names() -> tuple[str, ...]:

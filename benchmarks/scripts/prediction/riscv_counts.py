@@ -48,8 +48,8 @@ FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
 )
-"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3, sweeps keep their columns in registers.
-Products and sums are not fused, as in the cost model."""
+"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3, sweeps (passes over a list, each for
+several columns) keep their columns in registers. Products and sums are not fused, as in the cost model."""
 SLOW: Final = 5
 """Cycles per float that the cost model assumes for dividing two floats, or for their square roots; on RISC-V each is one instruction."""
 

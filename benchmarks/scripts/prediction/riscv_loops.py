@@ -62,7 +62,7 @@ class CodeLoop:
     blocks: Mapping[int, tuple[Instruction, ...]]
     """Instructions that are in no inner loop, by the first address of their block."""
     edges: tuple[tuple[int, int], ...]
-    """Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins."""
+    """Edges between blocks of the loop, except those to `head`; an inner loop is one block, without instructions, at its head."""
     head: int
     """The first block of a trip."""
     latches: tuple[int, ...]

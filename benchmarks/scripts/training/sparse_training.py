@@ -64,7 +64,7 @@ class Setting:
 
     epochs: int = 10
     pressure: float | tuple[float, ...] = 3.0
-    """Factor of the regulariser, times the capacity as a share of the neurons: one number for all hidden layers, or one for each."""
+    """Product of the regulariser's factor and the capacity (as a share of the neurons): one for all hidden layers, or one for each."""
     rate: str = "0.001"
     """Learning rate: a number or a schedule."""
     validation: bool = False
@@ -77,9 +77,9 @@ class Setting:
     """Capacity in % at the start, and the number of epochs in which it falls linearly to :attr:`Training.share`; None: constant."""
     batch: int = BATCH
     factor: float = 0.5
-    """Factor of the distance between the second threshold and its final value, by update; the published code has 0.5."""
+    """Factor of the distance between the second threshold and its final value, per update; the published code has 0.5."""
     average: int = 0
-    """Number of last epochs; the mean of the weights after them is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+    """Number of last epochs; the mean of the weights after each is also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def first_weights(training: Training, data: Data, seed: int, setting: Setting) -
 
 
 def firing(training: Training, seed: int, data: Data, setting: Setting) -> list[tuple[float, float]]:
-    """Return the mean numbers of spikes that each hidden layer fires and sends in a step before training, for one batch."""
+    """Return the mean spikes per sample and step that each hidden layer fires and sends in a batch, before training."""
     graph, share = first_weights(training, data, seed, setting), training.share
     operations = [incoming_weights(graph)[layer][0].operation for layer in HIDDEN]
     capacity = [snnc.Share(100 * (share or 1.0)).of(width) for width in setting.widths]
@@ -341,7 +341,7 @@ def train_missing(kind: str, settings: dict[str, Setting], seeds: list[int], res
 
 
 def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -> str:
-    """Return by how many points sparse training ends below dense training: mean over the seeds of both, and standard error."""
+    """Return by how many points sparse training ends below dense training: mean over the seeds that both have, and standard error."""
 
     def means(run: dict[str, Any]) -> np.ndarray:
         return 100 * np.array([run["accuracy"][-1], np.mean(run["accuracy"][-3:])])
@@ -353,7 +353,7 @@ def below(sparse: dict[int, dict[str, Any]], dense: dict[int, dict[str, Any]]) -
 
 
 def print_row(name: str, results: list[dict[str, Any]], average: int, epochs: int) -> None:
-    """Print a row of a table of `epochs` epochs, after the accuracies with mean weights, if any."""
+    """Print a row of a table with `epochs` columns of epochs; with `average`, print before it a line with the accuracy of mean weights."""
     cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * np.array([run["accuracy"] for run in results]).T]
     cells += [""] * (epochs - len(cells))
     if average:

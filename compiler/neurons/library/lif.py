@@ -22,13 +22,13 @@ def LIF(  # noqa: N802 - the name of the neuron
     """Leaky integrate-and-fire: ``v' = beta v + i``, ``s = H(v' - threshold)``, and a reset.
 
     With the default options, it is snnTorch's ``Leaky`` (Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
-    learning"); ``reset="zero"`` also resets as in snnTorch::
+    learning")::
 
         r  = H(v - threshold), detached
         v' = beta v + i - r threshold
         s  = H(v' - threshold)
 
-    snnTorch's ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
+    ``reset="zero"`` also resets as in snnTorch. snnTorch's ``RLeaky`` is this neuron with ``input_kept=False`` in a recurrent network.
 
     Parameters
     ----------
@@ -80,14 +80,15 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
 ) -> NeuronModel:
     """Current-based LIF: a decaying synaptic current drives the membrane.
 
-    With the default options, it is snnTorch's ``Synaptic``; ``reset="zero"`` also resets as in snnTorch::
+    With the default options, it is snnTorch's ``Synaptic``::
 
         r    = H(v - threshold), detached
         syn' = alpha syn + i
         v'   = beta v + syn' - r threshold
         s    = H(v' - threshold)
 
-    snnTorch's ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets immediately (``reset_delay=False``).
+    ``reset="zero"`` also resets as in snnTorch. snnTorch's ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets
+    immediately (``reset_delay=False``).
 
     Parameters
     ----------

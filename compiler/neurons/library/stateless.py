@@ -13,7 +13,7 @@ SHORTCUT: Final = "shortcut"
 
 
 def Identity() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Pass the current on: ``y = i``."""
+    """Pass the current on: ``y = i``, as a Relay does; for networks that users write (snnc inserts only relays)."""
     return neuron("Identity", equations="y = i", output="y")
 
 

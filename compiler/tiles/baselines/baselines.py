@@ -73,7 +73,7 @@ def _works(problem: MappingProblem) -> tuple[float, ...]:
 
 
 def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
-    """Return the traffic between layers per pair of neurons: ids (or values) sent forward, and deltas sent back."""
+    """Return the bytes per step between layers, per pair of neurons: ids (or values) sent forward, and deltas sent back."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
     flows = []
     for link in problem.network.links:

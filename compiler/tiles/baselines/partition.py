@@ -78,7 +78,7 @@ def _in_order(neurons: int, tiles: int) -> Ints:
 
 @dataclass(frozen=True)
 class NeuronFlow:
-    """Traffic from layer `source` to layer `target` and back: `size` is the bytes per step for one neuron of each."""
+    """Traffic from layer `source` to layer `target` and back: `size` is the bytes per step for each pair of source and target neuron."""
 
     source: int
     target: int

@@ -43,7 +43,7 @@ class Blocks:
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
     """Cut a population into blocks; :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` describes the cut of the samples.
 
-    With `distinct_groups`, blocks of different column groups have different kinds. With `pairs`, every block has at least two samples.
+    With `distinct_groups`, blocks of different column groups differ in kind. With `pairs` (float16 deltas), all have at least two samples.
     """
     parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups, pairs=pairs))
     place = np.concatenate([place for place, _ in parts])

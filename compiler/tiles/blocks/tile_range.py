@@ -34,7 +34,7 @@ class TileRange:
 
     @property
     def cut(self) -> Cut:
-        """The cut of the population."""
+        """How the population is divided into replicas and column groups."""
         return Cut(self.replicas, self.columns, self.paired)
 
     @property
@@ -112,7 +112,7 @@ class TileRange:
 
 @dataclass(frozen=True, eq=False)
 class ScatteredRange(TileRange):
-    """One replica on arbitrary tiles, as in the baselines of placement."""
+    """One replica on arbitrary tiles, for the baselines of :mod:`snnc.compiler.tiles.baselines`."""
 
     places: Ints
     """The tiles, in ascending order; `starts` contains the first of them."""

@@ -37,9 +37,9 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement: all runs have one value only if all runs of the map have one value.
+    """Return the form that tables have in nearly every placement: runs have one value if each entry of the connection's map has one target.
 
-    A placement may cut the runs of a map, but rarely cuts all longer ones into runs of one value.
+    A placement may cut longer entries, but rarely cuts all of them into runs of one value.
     """
     return TableForm(single=link.map.length == 1)
 

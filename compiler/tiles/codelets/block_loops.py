@@ -5,7 +5,7 @@ registers can hold. The trip counts of loops depend on these amounts:
 
 * block: ``samples``, and ``count`` (neurons);
 * incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
-  (values per sample), and ``nonzero`` (weight rows for pairs of values, if one of the pair is not 0);
+  (values per sample), and ``nonzero`` (weight rows that are read: the two rows of each pair of values that are not both 0);
 * tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups`` (of sources), ``found_rows`` (rows that are
   used), ``singles`` (runs of one value), ``runs`` (longer runs), ``values`` (in all runs), ``sample_values`` (``values`` times samples);
 * outgoing connection: ``outputs`` (neurons of the target), and ``unaligned`` (1 if one load cannot read a pair of samples);
@@ -128,7 +128,7 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
-    """Return the loops of a block that sums gradients from the targets of `links`; the order of `links` numbers the loops."""
+    """Return the loops of a block that sums gradients from the targets of `links`; each loop's place has the index in `links`."""
     loops = list(looping("samples", SAMPLES, cost.sample))
     for index, (link, form) in enumerate(links):
         place: Place = ("outgoing", index)

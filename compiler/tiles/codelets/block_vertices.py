@@ -54,18 +54,18 @@ class BlockLink:
     limited_back: bool
     """Whether further windows may follow the first one, in the forward and in the backward pass."""
     form: TableForm | None
-    """Form of the target's tables; None if the connection has no tables, or if the loops of all forms are requested."""
+    """Form of the target's tables; None if the connection has no tables, or if a cost prediction lists the loops of all forms."""
 
     @property
     def read_backward(self) -> bool:
-        """Whether the backward step reads the window, for weights or for the connection's entries that a maximum chose."""
+        """Whether the backward step reads the window, for weight gradients or to find the entries that a maximum chose."""
         return self.link.read_backward
 
 
 def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BlockCode, *, supports: int, saved: bool) -> VertexSpec:
     """Return the vertex that runs a step and, with `saved`, stores values for the adjoint.
 
-    The masks of `supports` outputs also mark neurons in the support of the surrogate.
+    `supports` is the number of outputs whose masks also mark neurons in the support of the surrogate.
     """
     kernel = layer.kernel
     access: FieldKind = "inout" if any(link.limited for link in links) else "output"
@@ -167,7 +167,7 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
 
 
 def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
-    """Return the vertex that adds the gradients from the targets of `links`, with forms of source tables, to a block's output gradients."""
+    """Return the vertex that adds the gradients from the targets of `links` (with the form of their source tables) to output gradients."""
     fields = list(_SOURCES)
     for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
         fields += _ring(output)

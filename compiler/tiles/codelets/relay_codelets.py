@@ -29,7 +29,7 @@ Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
 
 
 def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
-    """Yield the classes of vertices on each relay of `source`; the relay of a population (`joins`) first stores what its last step sent."""
+    """Yield the classes of vertices on each relay of `source`; if it is a population (`joins`), relays first store what it sent last."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
         for forward in (True, False)[: 1 + problem.training]:
@@ -55,7 +55,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             yield from _next(problem, source, limited, backward=backward)
     if source in problem.sources_at_boundaries:
         vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
-        yield _codelet(problem, vertex, source, buses, forward=True, number=2)  # one saves steps, one restores them
+        yield _codelet(problem, vertex, source, buses, forward=True, number=2)  # one saves steps at a boundary, one restores them
 
 
 def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:

@@ -102,7 +102,7 @@ class BlockRun(NamedTuple):
     """Loops of a block for one connection (or for none), with their amounts; on a tile with one sample, `alone` replaces the loops."""
 
     link: Link | None
-    amounts: dict[str, Any]
+    amounts: dict[str, Any]  # numbers by name, such as samples and events, that determine the trips: see the module `block_loops`
     loops: tuple[Loop, ...]
     alone: tuple[Loop, ...] | None = None
 
@@ -208,7 +208,7 @@ def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sampl
 
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of input values, sums of independent spikes, that are not both 0."""
+    """Return the fraction of pairs of neighbouring inputs (sums of independent spikes) that are not both 0, so that their rows are read."""
 
     def count() -> float:
         all_zero = np.zeros(link.inputs + link.inputs % 2)

@@ -64,9 +64,9 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
     """Return the trip counts for an indexed connection with tables of the sizes `held` (:class:`TableAmounts`), on its target's side.
 
     A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
-    one more event. The block has `samples` samples with `events` events each; `usual`, the mean number of events, determines the cycles of
-    the binary search. The search by keys passes the fraction `passed` of a table's keys (:func:`keys_passed`). That matters only for
-    blocks that read up to the last source of the connection, because only there can keys come after the last event.
+    one more event. Each of the `samples` samples of the block has `events` events (the mean, or more for the slowest block). `usual`, the
+    mean, determines the cycles of the binary search. The search by keys passes the fraction `passed` of a table's keys
+    (:func:`keys_passed`) if the table reaches over all sources, and nearly all keys if it reaches over few: events then come after them.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     event_share, lookups = 1.0, held["span"]
@@ -113,7 +113,9 @@ def indexed_bytes(
             held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = read if link.weight_gradient else weights
             held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
-            if link.chooses:  # forward, the first spike's entry or the largest value; backward, the chosen entries twice, and that value
+            if link.chooses:
+                # Per neuron. Forward: each sample's first entry with a spike, or the largest value (one per sample group). Backward: each
+                # sample's chosen entry twice, for the target and for the source, and, of values, the largest one per sample group.
                 choices = samples if link.events else shares
                 held_bytes[weights] = held_bytes[weights] + FLOAT * neurons * choices
                 if link.read_backward and problem.training:

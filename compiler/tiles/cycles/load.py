@@ -83,7 +83,7 @@ class Load:
         self._kind_count = 0
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> Load:
-        """Add to each of `tiles` `number` vertices that run a step in every iteration; `amounts` are the trip counts of their loops."""
+        """Add to each of `tiles` `number` vertices with the same work in every iteration; `amounts` are the trip counts of their loops."""
         cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
         return self

@@ -1,7 +1,7 @@
 """Reduction of partial input gradients: the tiles that add the partial products of each bus.
 
-A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) by its own columns of the
-weights. Each column group of a target is a *producer* of such partial products. They are added in two stages:
+For each entry of a backward window (a source neuron that spiked or is near the threshold), a target tile multiplies the deltas of its own
+columns by their weights, and adds the products. Each column group is a *producer* of such partial products. They are added in two stages:
 
 * Stage one: the producers are divided into parts. Tiles on the chip of a part's first producer add the partial products of the part.
 * Stage two: relays add the sums of all parts for their samples, and write the results to windows for the source.

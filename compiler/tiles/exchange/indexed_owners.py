@@ -2,7 +2,7 @@
 
 An indexed connection (a convolution, for example) is stored as tables, and several tiles may use one weight. The owner of the weight is the
 tile that sums its gradients and updates it. A tile may own several ranges of weights; arrays named `owner` contain indices of ranges in
-:attr:`Ownership.owners`, not numbers of tiles.
+:attr:`Ownership.owners`, not numbers of tiles. Elements are numbered weights first, then biases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Ownership:
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
-    """Tile range of the target, and of the source if it copies weights."""
+    """Tile range of the target, and of the source if its tiles store copies of weights to compute the adjoints of its outputs."""
 
     @cached_property
     def owners(self) -> Owners:
@@ -68,7 +68,7 @@ class Ownership:
             yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: Bools | None = None) -> Bools:
-        """Return, for each of a replica's `uses`, whether it is sent in one fragment with the previous use.
+        """Return, for each of a replica's `uses` (as :meth:`uses` yields), whether it is sent in one fragment with the previous use.
 
         This requires that the two uses have the same sender and the same receiver, and are adjacent in the memory of the sender. Without
         `single`, owners send weights; they store elements in ascending order. With `single`, groups send gradients; `single` is True for

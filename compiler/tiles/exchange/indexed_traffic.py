@@ -1,7 +1,8 @@
 """Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
 
 An indexed connection is stored as tables, not as a dense matrix. A delta is the adjoint of a current of a target neuron, which tiles of the
-source read. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+source read. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md. A :class:`Link` is a connection;
+the links of ``..._over_links`` connect chips. Without `layout.exact`, the sizes of tables are estimated, because placements are compared.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
 
 
 def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
+    """Add the rows that cross chips; a chip sends a row of `size` bytes once to each chip that reads it."""
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
@@ -107,7 +109,7 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
-    """Return the exchange before U1: owners gather the gradients of their weights from the groups of `layers` that use these weights."""
+    """Return the exchange before U1: owners gather their weights' gradients from the column groups of `layers` that use the weights."""
     traffic = ExchangeTraffic.none(layout.problem)
     for weights in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, weights)

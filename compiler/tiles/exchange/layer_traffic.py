@@ -204,7 +204,7 @@ class _Count:
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
 
     def spikes(self, index: int) -> None:
-        """Add the spikes (in as many words as the fullest tile has) or values that every relay of a layer receives for its samples."""
+        """Add the spikes or values that a layer sends to its relays; every tile sends as many words per sample as the fullest one."""
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
             words = np.full(len(where.tiles), where.neurons.max(initial=0))

@@ -7,9 +7,10 @@ A fragment is contiguous at the sender and at the receiver. The layout of the da
 - Masks and values are stored by tile (``[tiles][batch][...]``): a relay receives one fragment from each tile.
 - A window of events is two fragments (ids, counts) from each relay, a window of values is one fragment. A returned window of gradients is
   three fragments.
-- A copy of dense weights is one or two fragments from each column group, or one from each bundle of tiles if the rows are packed.
+- A copy of dense weights is one fragment from each column group (two if it has 3, 5, 7, … columns; fewer if a replica of the source has
+  one tile), or one from each bundle of tiles if the rows are packed.
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
-  from each column group, or from each tile with only one sample.
+  from each column group; from a tile with only one sample, it receives one for all its groups.
 
 A tile reads only the samples of its replica, and data already on the tile are not moved. docs/decisions/0001-poplar-program.md defines the
 supersteps: F1 (relays), F2 (neurons), B1 (relays and source gradients) and B2 (adjoints of neurons).
@@ -132,7 +133,7 @@ class Layout:
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
-        """Return the :data:`Holdings` of the kinds of `blocks` of `layer`: the sizes of a connection's tables for each kind."""
+        """Return the :data:`Holdings` of `layer` for each kind of `blocks` (blocks of equal cost): the sizes of a connection's tables."""
         where = self.ranges[layer.id]
         if not self.exact:
             return lambda link, side: link.estimated(side, blocks.columns, 1)
@@ -373,7 +374,10 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
-    """Add the shares of a parameter that replicas receive from all others, or send to them if not `gathers`; a value has `size` bytes."""
+    """Add the exchange of a parameter, of which each replica updates a share; a value has `size` bytes.
+
+    If `gathers`, each replica receives the gradients of its share from all others; else it sends its updated share to all others.
+    """
     if where.replicas == 1:
         return
     joined = np.zeros((where.replicas, where.width), dtype=bool)

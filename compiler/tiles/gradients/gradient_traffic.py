@@ -1,7 +1,7 @@
 """Traffic and cycles of windowed input gradients, which are sums of partial products.
 
-Stage one (superstep B3) adds the partial products of each part on tiles of the producers' chip. Stage two (superstep B1) adds the sums of
-all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;
+Stage one (superstep B3) adds the partial products of each part on tiles of the chip of its first producer. Stage two (superstep B1) adds
+the sums of all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;
 docs/decisions/0001-poplar-program.md explains the supersteps.
 """
 
@@ -85,7 +85,7 @@ def reduced_bytes(layout: Layout) -> dict[str, Ints]:
     """Return the bytes of the sums of stage one on every tile, by lifetime.
 
     Relays read the sums before the neurons run (lifetime "partial sums"). If a bus has further windows, some of its sums are written before
-    the last neurons have run; they live for the whole backward pass (lifetime "backward").
+    the last neurons have run, so all of them live for the whole backward pass (lifetime "backward").
     """
     further = {bus.id for bus in layout.problem.limited(backward=True)}
     sizes = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
@@ -119,7 +119,7 @@ def add_last_sums(layout: Layout, load: Load) -> None:
 
 
 def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
-    """Add stage two for the window that precedes each further window."""
+    """Add stage two before each further window: relays add the sums for the window that precedes it."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]

@@ -96,7 +96,7 @@ class Packing:
         return self.rows * self.columns[self.bundle_of]
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the columns of the pieces of a bundle: for each column group an even number, and one for a last odd column."""
+        """Return the number of columns of each piece of a bundle; in a column group with an odd number, the last one is its own piece."""
         columns_of_pieces: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -130,10 +130,10 @@ def _edges(total: int, parts: int) -> Ints:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Return whether exchange code for rows of weights may take more than the fraction NOTABLE of a tile's memory.
+    """Return whether packing may save room: whether exchange code for rows of weights may take more than NOTABLE of a tile's memory.
 
-    The estimate assumes that the neurons of a target are on as many tiles as possible, and that each tile sends one piece. Rows of float16
-    weights are not packed, because their pieces would not be aligned to words.
+    The estimate assumes that the neurons of a target are on as many tiles as possible, and that each of them sends one piece to a
+    source tile. Rows of float16 weights are not packed, because their pieces would not be aligned to words.
     """
     if problem.network.half_weights:
         return False

@@ -55,7 +55,7 @@ def update_steps(layout: Layout) -> Iterator[SuperstepDraft]:
         yield _step(layout, "update: private gradients", _add_private, ExchangeTraffic.none(problem))
     if layout.owned:
         yield _step(layout, "update: shared gradients", _add_owners, gradients_to_owners(layout, network.layers))
-    # Without a loss scale, the learning rate is sent with the clipping factor.
+    # With a clipping factor, the learning rate is sent together with it; with a loss scale, also before the squares, which read the scale.
     gathered = _rates_to_updates(layout) if network.scaled or not network.norm_cycles else ExchangeTraffic.none(problem)
     if network.extra_passes:  # the update is a separate program
         yield _step(layout, GRADIENTS, partial(_add_shares, vertex=sum_private(problem.costs), sums=True), _shares_of_gradients(layout))

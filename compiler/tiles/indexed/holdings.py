@@ -54,8 +54,8 @@ class TableAmounts:
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
     """Return the sizes of every group's tables, by name.
 
-    `rate` is the event rate of each source. With it, `span`, `reach`, and the numbers of runs and values (without those of biases) are
-    weighted by the rates of their sources.
+    `rate` is the event rate of each source, divided by the mean of all. With it, `span`, `reach`, and the numbers of runs and values
+    (without those of biases) are weighted by the rates of their sources.
     """
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_ta
 from snnc.compiler.tiles.memo import Memo
 
 CACHED_CUTS: Final = 4
-"""Maximum number of cuts whose tables are cached while placements are compared."""
+"""Maximum number of cuts (divisions of neurons into tiles and column groups) whose tables are cached while placements are compared."""
 Side: TypeAlias = Literal["target", "source"]
 """Population for which a table is built: the target or the source of the connection."""
 

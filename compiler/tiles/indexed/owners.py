@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner, if there are several: an owner of few weights receives as many fragments as one of many."""
+"""Minimum number of shared weights per owner, if there are several owners: one of few weights receives as many fragments as one of many."""
 MAX_RANGES: Final = 4
 """Maximum mean number of ranges of an owner if each weight belongs to the tile that uses it; each range needs separate vertices."""
 
@@ -30,7 +30,7 @@ class Owners:
     learned: Bools
 
     def table(self) -> Ints:
-        """Return [owners, 4]: tile, first, count, learned."""
+        """Return [ranges, 4]: tile, first, count, learned."""
         return np.stack([self.tile, self.first, self.count, self.learned.astype(np.int64)], axis=1)
 
 
@@ -38,9 +38,9 @@ def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Int
     """Assign the elements of theta to owner tiles, weights first, then biases.
 
     If no two groups use the same weight, each weight is owned by the tile of the group that uses it. Otherwise, or if this would need more
-    than :data:`MAX_RANGES` ranges per owner on average, all weights are distributed evenly over `tiles`, the tiles of the target. The same
-    holds for biases. `used` contains the elements that each column group of the target's first replica uses, `group_tiles` the tiles of
-    these groups.
+    than :data:`MAX_RANGES` ranges per owner on average, all weights are distributed evenly over `tiles`, those of the population that reads
+    the connection. The same holds for biases. `used` contains the elements that each column group of that population's first replica uses,
+    `group_tiles` the tiles of these groups.
     """
     group = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []

@@ -3,7 +3,7 @@
 An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a column group: a range of neurons on one
 tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
 source's side, they contain the entries that start from its neurons, with a row for each neuron. Adjacent entries of a row with consecutive
-targets and consecutive weights form one *run*.
+targets and consecutive weights form one *run*; the number of its *values* is the number of its targets.
 
 The weights that a group uses are numbered without gaps. On the source's side, so are the targets whose deltas the group reads. Runs refer
 to these local numbers. *theta* is the array of a connection's weights, followed by its biases.
@@ -75,8 +75,8 @@ class IndexTables:
     first_target: Ints
     first_weight: Ints
     length: Ints
-    """First target and first weight of each run, as local numbers, and its number of values. For a maximum, `first_weight` is the
-    number of the entry."""
+    """First target and first weight of each run, as local numbers, and its number of values. If the map takes a maximum, as in max
+    pooling, `first_weight` is the number of the entry among those of its target."""
     used: Pieces
     """Elements of theta that each group uses."""
     targets: Pieces

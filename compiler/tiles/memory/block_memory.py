@@ -82,7 +82,8 @@ def block_bytes(
     spiking = [source for source in layer.sent if source.kind == "spikes"]
     words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in spiking)
     masks = FLOAT * samples * words
-    # In the first iteration of a run, relays read masks before neurons write them, so masks are live always; if fused, relays read copies.
+    # In the first iteration of a run, relays read masks before neurons write them, so masks are live always. If relays and neurons share a
+    # superstep (`problem.fused`), relays read copies.
     held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     held[copied] = held[copied] + masks * (problem.fused is not None)
@@ -127,9 +128,10 @@ def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
-    # Further windows are added to currents that the previous step set to zero.
+    # Further windows are added to currents that the previous step set to zero, so these currents are live always.
     limited = any(problem.bus_into(link) in problem.limited() for link in layer.incoming)
-    # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
+    # Boundaries are restored into states, so states outside the history are live from one segment to the next. Sent values are live always,
+    # because the first iteration reads them before it overwrites them.
     recomputes = problem.segment > 0
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
     values: dict[CategoryAndLife, int] = {  # floats per neuron and sample

@@ -19,7 +19,7 @@ PROGRAM: Final = Path(__file__).with_name("native.py")
 
 
 def run_partitioner(library: Literal["mtkahypar", "metis"], **arguments: Any) -> Ints:
-    """Run a partitioner in a child process, and return the part of every vertex.
+    """Run a partitioner in a child process, and return the part of every vertex of the hypergraph or graph.
 
     `arguments` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
     If the library ends its process, or its output is not a partition, a PartitionerCrashError is raised.

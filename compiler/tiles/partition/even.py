@@ -25,7 +25,8 @@ OUTLIER: Final = 1.0
 def even_order(work: Floats) -> Ints:
     """Order neurons so that runs of them have even work; return the neuron at each position.
 
-    `work`, [kinds, neurons], is the work of each neuron by kind. Each kind is divided by its mean, so that all kinds count equally.
+    `work`, [kinds, neurons], is the work of each neuron by kind (its incoming and its outgoing connections). Each kind is divided by its
+    mean, so that all kinds count equally.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Built-in partitioner: it starts with parts that grow greedily or follow the order of the neurons, and moves vertices to reduce the cut.
 
-The *cut* is the number of spikes per step between parts (:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `max_work`
-is the maximum work of a part.
+A *vertex* is a neuron or, in :func:`joined`, also a piece. The *cut* is the number of spikes per step between parts
+(:meth:`~snnc.compiler.tiles.partition.hypergraph.Hypergraph.cut`). `max_work` is the maximum work of a part.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 
 
 def mtkahypar(arguments: Mapping[str, Any]) -> list[int]:
-    """Partition a hypergraph for the connectivity metric; deterministic, on one thread.
+    """Partition a hypergraph with a small sum over nets of weight * (number of parts joined - 1); deterministic, on one thread.
 
     Net n joins the vertices ``pins[start[n]:start[n + 1]]`` and has the weight ``rate[n]``; vertex v has the weight ``work[v]``. The other
     arguments are numbers: `parts`, `seed`, and the permitted `imbalance` of the parts' work (0.03: 3 % above the mean).

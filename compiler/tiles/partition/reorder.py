@@ -51,7 +51,7 @@ def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
 
 
 def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
-    """Return `program` with the orders `chosen` for the values of some inputs and populations, which are keys of :func:`movable`."""
+    """Reorder the values of the inputs and populations in `chosen` (keys of :func:`movable`); return both programs as a correspondence."""
     owners = _owners(program)
     order_of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
     places = _parameter_places(program, order_of, chosen)

@@ -1,7 +1,7 @@
 """Distribution of tiles to populations that minimises the time of a step: the time of its slowest tile, summed over the parts of the step.
 
-With b_p the bound on the tile cycles of part p (forward, backward, …), every population gets the fewest tiles on which no part exceeds its
-bound::
+With b_p the bound on the tile cycles of part p (forward, backward, …), every population l gets the fewest tiles on which no part exceeds
+its bound::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
@@ -39,7 +39,7 @@ AT_ONCE: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles."""
+    """Allocations of a population, sorted by tiles, then cycles: each choice, on the fewest tiles for each maximum of neurons per tile."""
 
     choices: Sequence[Choice]
     tiles: Ints

@@ -99,6 +99,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
+    """Yield the cut with pairs of samples split, if the largest block then has fewer samples."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):

@@ -78,7 +78,7 @@ def placed(problem: MappingProblem, shapes: Sequence[PlacedShape], chips: int, c
 def changes(
     problem: MappingProblem, shapes: Sequence[PlacedShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[PlacedShape, ...]]:
-    """Yield changed shapes: first for families of similar populations, then for populations with the same structure, most work first."""
+    """Yield changed shapes: first for families of similar populations, then for those that share their choices, most work first."""
     classes: dict[int, list[int]] = {}
     for index, choices in enumerate(options):
         classes.setdefault(id(choices), []).append(index)

@@ -1,12 +1,14 @@
 """Populations that share tiles: each is placed on a run of tiles, and runs may overlap (docs/decisions/0008-indexed-connections.md).
 
 A superstep waits for its busiest tile, and different populations are busy in different supersteps. From each of two start placements,
-one population at a time gets a different cut, width (number of tiles) or position, as long as this lowers the cost::
+one population at a time gets a different cut (into replicas and column groups), width (number of tiles of a replica) or position, as long
+as this lowers the cost::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
-first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. In one start placement, every
-population is on as few tiles as possible, from the first tile on; the other one is the best placement on separate tiles.
+first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. The parts of a step are
+forward, backward, source gradients and update. In one start placement, every population is on as few tiles as possible, from the first
+tile on; the other one is the best placement on separate tiles.
 """
 
 from __future__ import annotations

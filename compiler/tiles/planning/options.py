@@ -19,7 +19,7 @@ DEFAULT_BATCH: Final = 32
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Options of a plan, in addition to the program and the machine; with None, the planner chooses.
+    """Options of a plan, in addition to the program and the machine. If `batch`, `capacity` or `parts` is None, the planner chooses.
 
     The program was lowered with `steps`, `loss`, `loss_output`, `optimizer`, `surrogate` and `gradient_window`; a network that is cut into
     parts is lowered again with them. `capacity`, `mode`, `recompute`, `streaming`, `parts`, `precision` and `half` are those of
@@ -43,7 +43,7 @@ class PlanOptions:
     precision: Precision = "float32"
     half: HalfOption | None = None
     embedded: bool = False
-    """Whether the plan is a part of a different program, so that neurons keep the author's order."""
+    """Whether PyTorch or PopTorch calls the program, so that neurons keep the author's order."""
     operation: bool = False
     """Whether the program becomes two operations (forward and backward) in the graph of another framework."""
 

@@ -59,7 +59,7 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
     if not movable(program):
         return Mapped(mapper(program, activity))
     estimates: list[tuple[float, ChannelOrders | None]] = []
-    # Adjacent channels are fastest in most cases, so they come first: later orders that are much slower get only a rough estimate.
+    # Adjacent channels are usually fastest, so they come first: the mapper keeps approximate cycles of orders far slower than earlier ones.
     for variant in reversed(list(common.variants(program).values())):
         with suppress(TooBigError):
             estimates.append((_plan(program, mapper, activity, variant, quick=True).cycles, variant))

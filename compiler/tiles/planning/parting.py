@@ -51,7 +51,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and in `parts` the form of its program: :class:`Parts`, or orders of channels; None for the original program."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, or `ChannelOrders`; None for the original program."""
 
     plan: Plan
     parts: Any = None
@@ -63,14 +63,14 @@ class NetworkPartitioner:
 
     prepared: Prepared
     program: StepProgram
-    """The graph after the default flow, and the program of the whole network."""
+    """The graph after the default passes, and the program of the whole network."""
     lowering: Mapping[str, Any]
     """Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered."""
     activity: Activity | None
     seed: int = 0
 
     def hypergraph(self) -> Hypergraph:
-        """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
+        """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; a net is a neuron with its targets."""
         candidates = self.prepared.candidates
         assert candidates is not None
         rates = {name: _rate(self.program, name, self.activity) for name in candidates.sizes}
@@ -137,7 +137,7 @@ def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: in
 def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
     """Return the variants with the fastest quick estimates, at most :data:`PLANNED`, without those that do not fit or are far slower.
 
-    Several are returned because quick estimates, without local search and windows of limited capacity, may rank them wrongly.
+    Several are returned because quick estimates, which use full windows and no local search, may rank them wrongly.
     """
     ranked = sorted(estimates, key=lambda estimate: estimate[0])
     return [variant for cycles, variant in ranked[:PLANNED] if cycles < math.inf and cycles <= CLOSE * ranked[0][0]]
@@ -164,7 +164,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         estimated = estimate(parts)
         yield estimated
         if number and best[0] <= estimated[0] < math.inf:
-            return  # more parts will be slower; a first estimate alone would not show that
+            return  # even more parts are assumed to be slower; the smallest number of parts alone does not show that
         best = min(best, estimated, key=lambda each: each[0])
 
 

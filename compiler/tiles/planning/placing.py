@@ -46,8 +46,8 @@ def map_graph(
 ) -> Mapped:
     """Map a lowered graph onto a machine as :func:`map_program` does, with the fastest number of parts and the fastest order of neurons.
 
-    Callers that map one program repeatedly pass the same `common`. On a machine of several chips, a plan on a single chip is also
-    tried, because quick estimates for the complete machine, which choose parts and orders, may miss the best choice for one chip.
+    Callers that map one program repeatedly pass the same `common`, which stores results for reuse. On a machine of several chips, a
+    plan on one chip is also tried: quick estimates for the whole machine, which choose parts and orders, may miss the best for one chip.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
     fastest = mapped(chips=chips)
@@ -73,7 +73,7 @@ def _map_graph(
 ) -> Mapped:
     """Map a program in its original form, in another order of channels, or cut into parts, whichever is fastest.
 
-    Only the original form is mapped in mode "drop", for a baseline, and for an embedded program (one that PyTorch or PopTorch calls).
+    Only the original form is mapped in mode "drop", for a baseline strategy, and for an embedded program (called by PyTorch or PopTorch).
     """
     estimates = QuickEstimates(common.clocks)
     map_variant = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=estimates)
@@ -141,7 +141,7 @@ def map_program(
     backward: list[Mapping[str, int]] = [widths, capacities(program, activity.support_peak)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
-        # Dense gradients have no gradient windows, so they are tried with only one of the gradient capacities.
+        # Dense gradients are not sent in windows, so they are tried with only one of the gradient capacities.
         {
             "capacity": capacity,
             "gradient_capacity": {name: entries[name] for name in activity.support},

@@ -208,7 +208,10 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile before cycles are predicted: variables, and exchange code of window tests."""
+    """Return a lower bound on the bytes of the fullest tile before cycles are predicted.
+
+    It counts variables, and the exchange code of the test for further windows.
+    """
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

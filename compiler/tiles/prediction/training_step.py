@@ -1,6 +1,7 @@
 """Supersteps of a training step in order, and their predicted cycles: compute and exchange of the busiest tile, and the barrier.
 
 Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
+Clocks are vertices that count iterations, usually on the first tile of each chip, which sends the number to the others.
 docs/decisions/0001-poplar-program.md defines the supersteps.
 """
 
@@ -126,7 +127,7 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _relays_and_neurons(layout: Layout, part: str, runs: int, iterations: int | None) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps in which relays search for spikes and write windows, and neurons compute.
 
-    They run `runs` times; `iterations` is passed to :class:`Load`.
+    They run `runs` times: in the first `iterations` iterations, or in all if it is None.
     """
     relays, neurons = relay_load(layout, "masks", iterations), block_load(layout, iterations)
     windows = relay_load(layout, "windows", runs)
@@ -295,7 +296,7 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 
 def block_load(layout: Layout, iterations: int | None = None) -> Load:
-    """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
+    """Return the load of the blocks of all populations and of the clocks, in the first `iterations` iterations (None: in all)."""
     load = clock_load(layout, iterations)
     add_blocks(layout, load, "forward", layout.problem.network.layers)
     return load

@@ -1,7 +1,7 @@
 """Worker cycles of a relay in a superstep: its workers search spike masks and write windows (see docs/reference/terms.md).
 
 All workers of a tile share its samples. Each worker searches an equal share of the mask words. A share is cut into *pieces* at the
-boundaries of samples. The results are then merged piece by piece. The words of a window are distributed to the workers one by one, in turn.
+boundaries of samples. The results are then merged piece by piece. Of every six words of ids in a window, a worker copies a *run*.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
     counted_loops: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
-        # A worker with a part of a list counts the bits before its part; the worker with the first part counts those after it.
+        # Workers that share a sample count the bits before their own part, to know where its ids start; the first counts all other bits.
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
@@ -171,7 +171,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Return the numbers of words, and of contiguous runs of words, that the slowest worker copies into a bus's windows.
+    """Return the numbers of words, and of runs of words, that the slowest worker copies into a bus's windows.
 
     The ids of a backward window are copied twice: for the targets that read the window, and for the source to which gradients return.
     """

@@ -71,7 +71,7 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
     `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of spikes with `rows` search masks, all
     others write windows), "windows" (relays of spikes merge the results of that search and write windows), "shown" (relays without masks
-    write windows), or "backward" (relays write windows again).
+    write windows, where others search masks while neurons compute), or "backward" (relays write windows again).
     """
     cycles = partial(_cycles_for_samples, problem, source, rows, part=part)
     return by_samples(relays, len(problem.timeline.chosen), cycles)
@@ -92,7 +92,7 @@ def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Calla
 
 def _cycles_for_samples(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
-    finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
+    finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))  # 1 if a step is processed
     if source.kind != "spikes":
         work = windows_work(problem, source, rows, samples, forward=part != "backward")
         return work.always + work.compacting * finished
@@ -232,7 +232,7 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (numbers[:, None] for numbers in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
-    hits = groups * (1.0 - (1.0 - 1.0 / boxes) ** ids)
+    hits = groups * (1.0 - (1.0 - 1.0 / boxes) ** ids)  # expected number of groups with an id, if ids fall into boxes at random
     amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": hits, "ids": ids}
     return cost.start + cycles_of(compact_loops(cost), amounts)
 
@@ -273,7 +273,8 @@ def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, 
 def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
     """Return each worker's cycles to copy ids into the windows of a bus, [relays, workers, iterations].
 
-    In the backward pass, workers of a bus with windowed gradients also copy the ids of the window before.
+    In the backward pass, workers of a bus with windowed gradients also copy the ids of the window before, that of iteration k + 1 in
+    iteration k.
     """
     timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.returned and not forward

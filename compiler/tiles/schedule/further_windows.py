@@ -80,10 +80,10 @@ class FurtherWindows:
         """Return the form of the windows of a bus that a relay's vertex writes in a pass."""
         sizes = self.sizes[bus]
         support = sizes.gradient_capacity is not None and not forward
-        drops = forward and sizes.events and sizes.capacity < sizes.width
+        drops = forward and sizes.events and sizes.capacity < sizes.width  # in mode exact: counts further windows instead
         return ShownWindow(support, sizes.limited(backward=support), self.passes(bus, forward=forward), drops)
 
 
 def request_length(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return how many counts a relay's request contains: one from each worker that lists bits, else one; `external`: of an input."""
+    """Return the number of counts in a relay's request: one per worker if workers turn bits into ids, else one; `external`: of an input."""
     return workers if bits and (external or lag != 1) else 1  # at lag 1, one worker has just merged the ids of a population

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.schedule.schedule import TileSchedule
 MAX_DOUBLINGS: Final = 16
 """The numbers of segments are 2 and 3 times the powers of two ``2**k`` with ``k < MAX_DOUBLINGS``."""
 MAX_LENGTHS: Final = 4096
-"""Maximum number of lengths considered: half of them evenly spaced, half in geometric progression."""
+"""Maximum number of lengths whose memory is compared: half of them evenly spaced, half in geometric progression."""
 
 
 def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:

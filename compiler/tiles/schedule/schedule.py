@@ -43,7 +43,8 @@ class TileSchedule:
 def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[str, int]]:
     """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
 
-    A larger R never violates a constraint, and R = number of populations satisfies every cycle that has a delay, so bisection finds R.
+    If an R satisfies the constraints, so does a larger one, and R = number of populations does if every cycle has a delay. So bisection
+    finds the smallest.
     A cycle without a delay raises a NoScheduleError.
     """
     low, high = 1, max(1, len(names))

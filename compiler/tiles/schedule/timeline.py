@@ -45,7 +45,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """All further windows: the iteration of each (an index into the chosen iterations), and the number of the window in it."""
+    """Windows: the iteration of each (an index into the chosen iterations), and the number of the window in it (0 is the first)."""
 
     iteration: Ints
     window: Ints
@@ -118,7 +118,7 @@ class EventTimeline:
         return bus.gradient_capacity if backward and bus.id in self.problem.returned else bus.capacity
 
     def first(self, bus: Bus) -> int:
-        """Return the iteration whose window contains the first step of a bus."""
+        """Return the iteration whose window contains the first step of a bus's source."""
         return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
 
     def placed(self, values: Ints | Floats, first: int) -> Any:
@@ -156,7 +156,7 @@ class EventTimeline:
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
 
     def window(self, bus: Bus, *, backward: bool, number: Ints | int = 0) -> Ints:
-        """Return [chosen iterations, samples]: number of spikes in window `number` of each iteration; the first window is number 0."""
+        """Return [chosen iterations, samples]: number of spikes, the first entries of a step, in window `number` (from 0)."""
         capacity, spikes = self.capacity(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
             number = 0

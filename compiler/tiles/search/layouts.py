@@ -152,8 +152,8 @@ def distribute_relays(
     tile gets a relay with more samples. A tile has at most one relay of a source.
 
     Tiles on which the relay would need at most half of the free memory come first. Among these, tiles with the least relay work come first
-    (one unit per relay and one per sample, and an initial amount on the first tile of each chip), then those with the least other
-    computation in the same superstep (`computing`, in cycles), then those with the fewest bytes in use (`held`).
+    (one unit per relay and one per sample, and an initial amount on the first tile of each chip, which counts the iterations), then those
+    with the least other computation in the same superstep (`computing`, in cycles), then those with the fewest bytes in use (`held`).
     """
     placed: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)

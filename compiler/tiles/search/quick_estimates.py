@@ -15,7 +15,8 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.search.search import Search
 
 MAX_SLOWDOWN: Final = 1.15
-"""Quick estimates slower than another by more than this factor are not priced exactly: exact prices tend to be even higher."""
+"""Quick estimates slower than the fastest one for the same populations by more than this factor keep their estimated cycles. Exact cycles,
+for which the entries of indexed connections are counted, tend to be even higher."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
 """Sizes of the machine and of a training step, and id and number of neurons of each population."""
 
@@ -42,7 +43,7 @@ class Clocks:
     """Cache of plans, which are reused for machines that differ only in clock frequency, as in an exploration.
 
     Plans count cycles, so they depend on the clock only through the rates of streaming memory and of the host. Plans with segments, which
-    may use streaming memory, are therefore not cached. The host's rate decides which relays store bits; these are among the arguments.
+    may use streaming memory, are therefore not cached. The host's rate decides which relays store bits, so the arguments name them.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Search for a placement: balanced ranges of tiles on several numbers of chips.
+"""Search for a placement: a range of tiles for each population, on one of several numbers of chips, with balanced work.
 
 *Pricing* a placement predicts its cycles and bytes. The placement of relays, the tiles that distribute spikes or values, is part of it.
 """
@@ -265,7 +265,7 @@ class Search:
         return self
 
     def run_copies(self, chips: int, copies: int) -> Search:
-        """Try placements on `chips` chips, in `copies` groups that share the batch."""
+        """Try placements on `chips` chips, in `copies` groups that each run the whole network for a share of the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
         # Measured samples differ so much that the best placement for their mean is another good start.
         for even in (False, True) if self.problem.activity.counts else (False,):
@@ -296,11 +296,14 @@ class Search:
         return done
 
     def work(self) -> float:
-        """Return the tile cycles of a step of all populations, with undivided batches."""
+        """Return the tile cycles of a step of all populations, summed over tiles, with one replica of each."""
         return sum(of_population[0].weight for of_population in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """Return a lower bound on the cycles of a placement: the slowest population in each part of a step, without relays."""
+        """Return a lower bound on the cycles of a placement: the slowest population in each part of a step, without relays.
+
+        `part` is the problem for one copy of the network, with its share of the batch.
+        """
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}

@@ -1,7 +1,8 @@
 """Worker cycles of the blocks of all populations in every iteration, from the events of their samples.
 
 A block is the neurons and samples that one worker processes; blocks of one *kind* have the same cost. A block reads the events of a step
-from windows: lists of ids with a fixed capacity. A connection is *drawn* if its events are counted for each neuron of the source.
+from windows: lists of ids with a fixed capacity. A connection is *drawn* if its cycles are computed from which neurons of the source send
+events, measured or drawn at random (``indexed_events.py``). For other connections, only the number of events of a sample counts.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _own_cycles(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return the cycles of source gradients of blocks in every iteration: [kinds, iterations].
 
-    Iterations count down. A connection is active in iterations after a step of its target, in fewer iterations if its delay is long.
+    The backward pass counts iterations down. A connection is active in the iteration after that of each step t >= delay of its target.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
@@ -251,9 +252,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield the cycles of every kind of block, without those of :func:`drawn_cycles` if `drawn`, and the values that multiply them.
+    """Yield pairs: cycles per unit of work for each kind of block, and the units in each sample (such as events).
 
-    `shown` are the events of a further window.
+    `shown` are the numbers of events in further windows: [rounds, samples]. The cycles of :func:`drawn_cycles` are left out if `drawn`.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:

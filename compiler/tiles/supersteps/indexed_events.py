@@ -1,4 +1,4 @@
-"""Cycles of blocks of an indexed connection, from the events of each value of the source.
+"""Cycles of blocks of an indexed connection, from the events of each value (neuron or input element) of the source.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
 hundreds of blocks has far more events than the mean. For every column group (the neurons of a block), this module therefore counts the
@@ -38,9 +38,9 @@ TINY: Final = 1e-9
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether the events of `link`, or of its `further` windows, are counted for each value of the source.
+    """Return whether the events of `link`, or of its `further` windows, are counted for each value of the source, measured or drawn.
 
-    The layout must be exact, and the arrays small enough (:data:`LARGEST`); :func:`drawn_cycles` then returns their cycles.
+    The layout must be :attr:`~Layout.exact`, and the arrays small enough (:data:`LARGEST`); :func:`drawn_cycles` then returns their cycles.
     """
     if link.indexed is None or not link.events or not layout.exact:
         return False
@@ -53,7 +53,7 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
 
 
 def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
-    """Return [kinds, iterations]: worker cycles of blocks to look up their events and sum the runs of the rows found.
+    """Return [kinds of blocks, iterations]: worker cycles to look up their events and sum the runs of the rows found.
 
     With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
@@ -90,7 +90,7 @@ def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) 
 
     Ranges of one set share no sample, so each spike is in at most one of them.
 
-    The number of lookups is the number of spikes and keys that the group's search passes (``each_event`` in the emitted codelets):
+    The lookups are the spikes and the keys (ids of sources with a row) that the group's search passes (``each_event`` in the codelets):
 
     * the spikes from the first to the last source of the group's rows, and the first spike after these;
     * the keys before the last spike of the sample.
@@ -246,7 +246,7 @@ def _drawn(problem: MappingProblem, bus: Bus) -> Any:
 
 @lru_cache(maxsize=32)
 def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
-    """Draw `counted` spikes; cached for plans of the same network in other orders or on other machines."""
+    """Draw `counted` spikes; cached for plans of the same network in other orders of neurons or on other machines."""
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))

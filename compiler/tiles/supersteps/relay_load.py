@@ -30,7 +30,7 @@ def clock_load(layout: Layout, iterations: int | None = None) -> Load:
 
 
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Return the load of relays, one vertex each, and of the clocks; `iterations` is passed to :class:`Load`.
+    """Return the load of relays and, except in part "windows", of the clocks; `iterations` is passed to :class:`Load`.
 
     In part "masks", which runs when spikes arrive, relays of spiking populations search masks, and all others write windows. In "windows",
     relays of spiking populations merge the results of the search and write windows. In "backward", all relays write windows again.

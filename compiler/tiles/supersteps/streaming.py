@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum bytes of a row of a remote buffer of Poplar: the documented limit of the buffer of a stream. Longer rows are split."""
+"""Maximum bytes of a row of a remote buffer of Poplar; longer rows are split. Poplar documents this limit for the buffer of a stream."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare, half_words:
     where, problem = layout.ranges[layer.id], layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     halves = len(layer.kernel.halves)
-    lists = len(layer.kernel.states) - halves + len(layer.sent) - len(spikes)
+    lists = len(layer.kernel.states) - halves + len(layer.sent) - len(spikes)  # arrays with one float32 per neuron and sample
     masks = sum(mask_words(where.tile_neurons, where.columns, support=source in problem.windowed) for source in spikes)
     blocks = sum(shape.number for shape in layout.shapes(layer))
     pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)

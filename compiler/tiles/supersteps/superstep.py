@@ -11,11 +11,11 @@ from snnc.compiler.tiles.supersteps.streaming import RowCopy
 
 @dataclass(frozen=True, eq=False)
 class SuperstepDraft:
-    """A superstep: its vertices and its exchange."""
+    """A superstep whose cycles are not yet predicted: its vertices and its exchange."""
 
     name: str
     """Name, which begins with the part of the training step and a colon."""
-    runs: int
+    runs: int  # number of times it runs in a training step
     load: Load
     traffic: ExchangeTraffic
     """The exchange before the superstep."""
@@ -24,7 +24,7 @@ class SuperstepDraft:
     local: float = 0.0
     """Cycles of copies inside tiles."""
     decisions: int = 0
-    """Number of loop decisions that depend on the result of the superstep."""
+    """Number of decisions in the superstep whether a loop runs again (for further windows); all tiles wait for each."""
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
     repeats: bool = False

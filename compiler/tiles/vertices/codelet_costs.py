@@ -118,7 +118,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
 _HALF_STATE: Final = 2
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
-# An id: load, subtract the first, compare with the count, branch, advance.
+# An id in a one-to-one connection: load, subtract the block's first neuron, compare with its count, branch, advance.
 _READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
 """Costs of reading windows, which are the same in all vertices of blocks."""
 # Two values of an element-wise connection: load, load the currents, add or multiply-add, store, advance, branch: 6, so an element takes 3.

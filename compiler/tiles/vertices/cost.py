@@ -5,8 +5,8 @@ A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``) by the formulas w
     cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
 A coefficient is a number of cycles per trip of one of these loops, or a part of it.
-:mod:`snnc.compiler.tiles.vertices.codelet_costs` counts the instructions of each loop as written in C++, one issue each, without dual issue
-(a compiler's loop of load, load, add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs).
+:mod:`snnc.compiler.tiles.vertices.codelet_costs` counts the instructions of each loop as written in C++. It assumes that no two are
+issued together: a compiler's loop of load, load, add, store takes 4 bundles for 2 floats (Poplar's tutorials and PopLibs).
 
 Columns of a block are processed in pairs (one 64-bit load), and a last single column alone. A *sweep* traverses a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` for a value bus) of sums or deltas in registers, so a list needs
@@ -33,7 +33,7 @@ SAMPLE_SWEEP: Final = 5
 SUMMANDS: Final = 5
 """Maximum number of gradients that one pass adds to their sum; each needs a register for its address, and the sum needs two."""
 WINDOWS_LEFT: Final = 20
-"""Worker cycles to convert the remaining events to windows: one integer division."""
+"""Worker cycles to compute how many windows the remaining events need: one integer division."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CodeletCost:
 
     * `start`, `idle`: a run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration;
     * `sample`, `sweep`, `swept_column`: a sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers;
-    * `event`, `event_vector`, `event_joined`: a spike in a sweep; a pair of its columns; storing a last pair and a single column apart;
+    * `event`, `event_vector`, `event_joined`: a spike in a sweep; a pair of its columns; storing pairs and a single column in two places;
     * `row`, `product`, `dot`: a row of weights or of another array; the products of a pair of its columns; two deltas times their weights;
     * `neuron`, `pair`: the equations of one neuron alone, and of two neurons at once;
     * `window_test`: a test whether a neuron is in the support of the surrogate;

@@ -1,6 +1,7 @@
 """Vertices of windowed gradients, which return only to the neurons that spiked in a step or were near the threshold.
 
-A window lists these neurons. Target blocks compute partial products for its entries, which are added in two stages.
+A window lists these neurons. Target blocks compute partial products for its entries, which are added in two
+stages: :func:`reduce_partials`, and in the next iteration :func:`gradient_window` (docs/decisions/0007-windowed-gradients.md).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def reduce_partials(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def remember(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that stores the number of entries of each window."""
+    """Return the vertex that stores the number of entries of each window until :func:`gradient_window` runs."""
     cost = costs["transpose"]
     return VertexSpec("remember", _REMEMBER, cost, tuple(looping("samples", Amount("samples"), cost.element)))
 

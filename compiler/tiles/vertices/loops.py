@@ -31,9 +31,10 @@ Place: TypeAlias = (
 )
 """The part of a vertex that a loop belongs to; each part has its own amounts.
 
-In blocks: an ``incoming`` connection, its ``partials`` (products), a ``returned`` window, an ``outgoing`` connection, and the same on a
-tile with one sample (``alone``). In relays: ``lists`` of samples, words ``copied`` or ``counted`` in them, pieces that workers merge
-(``joined``), the ``request`` for further windows. In updates: ``sums`` of gradients; vertices that copy weights use those of relays.
+In blocks, with an index: an ``incoming`` connection, its ``partials`` (partial products for its source), a ``returned`` window, an
+``outgoing`` connection (``alone`` on tiles with one sample). In relays: ``lists`` of samples, words ``copied`` or ``counted`` in
+them, pieces that workers merge (``joined``), the ``request`` for further windows. In updates: ``sums`` of gradients. Vertices that copy
+weights use the names of relays.
 """
 
 
@@ -163,7 +164,7 @@ def pairs(of: Formula) -> Formula:
 
 
 def sweeps(of: Formula, most: int) -> Formula:
-    """Return the number of sweeps over a list for `of` columns, with at most `most` pairs in each."""
+    """Return how many times a list is read for `of` columns, if one read (a sweep) serves at most `most` pairs of columns."""
     return FunctionCall("sweeps", of, most)
 
 

@@ -1,4 +1,4 @@
-"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources.
+"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources, which multiply deltas by them.
 
 Each block of a population (some neurons of a tile, for some samples) computes a private gradient, and the private gradients are summed.
 Several tiles may use one weight of an indexed connection, such as a convolution; its owner is the tile that updates it.

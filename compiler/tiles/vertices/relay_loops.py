@@ -3,7 +3,7 @@
 Their amounts are:
 
 * ``pieces`` (parts of the masks of a sample) that a worker searches or whose ids it merges; in a piece, ``runs`` of words, ``groups`` of
-  four words, ``singles`` (units outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
+  four words, ``singles`` (mask units, of one or two words, outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
 * ``counts``: how often a worker reads the number of ids in another piece of its sample;
 * ``scores`` of spikes, from which a random choice is made; predictions omit them, because only a run decides whether the choice is random;
 * ``lists`` of samples, or parts of lists; ``words`` that are read or copied, in ``runs``;
@@ -33,7 +33,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids of workers, as ids or `bits`."""
+    """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids found, as ids or `bits`."""
     loops = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words of ids copied", Amount("words"), cost.element, "copied"),
@@ -44,7 +44,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: 
         loops += looping("pieces joined", Amount("pieces"), cost.row, "joined")
         loops += looping("counts of pieces", Amount("counts"), cost.value, "joined")
         loops += looping("words of ids joined", Amount("words"), cost.word, "joined")
-    if limited:
+    if limited:  # a limit on the spikes sent per step is set at run time
         loops += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
         loops += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")

@@ -89,16 +89,16 @@ class StoredSpikes:
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus that a vertex writes in one pass."""
+    """A window of a bus that a vertex writes in the forward or in the backward pass."""
 
     with_support: bool
     """Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass)."""
     may_continue: bool
     """Whether further windows may follow."""
     requesting_passes: int
-    """Number of passes for which the vertex requests further windows."""
+    """Number of passes for which the vertex requests further windows: 0, 1, or 2 if windows of the forward and backward pass differ."""
     lost: bool
-    """Whether the vertex counts spikes beyond the capacity."""
+    """Whether the vertex counts spikes beyond the capacity (in mode exact: the further windows that they need)."""
 
 
 def copy_mask(costs: Mapping[str, CodeletCost]) -> VertexSpec:

@@ -22,7 +22,8 @@ Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool
 class FieldSpec:
     """A field of a vertex; it takes a word of tile memory.
 
-    If it is `many`, it points to several elements, which begin at a multiple of `align` bytes (0: the alignment of an element).
+    `contents` describes its elements in words. If it is `many`, it points to several elements, which begin at a multiple of `align` bytes
+    (0: the alignment of an element).
     """
 
     name: str
@@ -37,8 +38,8 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices; `name`, in lower case with underscores, determines the names of classes in backends.
 
-    An execution in an iteration in which the vertex has a step to process takes ``cost.start`` plus the cycles of all `loops`, a run in any
-    other iteration ``cost.idle``.
+    A run in an iteration in which the vertex has a step to process takes ``cost.start`` plus the cycles of all `loops`, a run in any other
+    iteration ``cost.idle``.
     """
 
     name: str
@@ -53,11 +54,11 @@ class VertexSpec:
 
     @cached_property
     def by_place(self) -> LoopsByPlace:
-        """Loops of the vertex, by the part to which they belong."""
+        """Loops of the vertex, by the part of the vertex to which they belong (:data:`~snnc.compiler.tiles.vertices.loops.Place`)."""
         return LoopsByPlace(self.loops)
 
     def cycles(self, amounts: Values) -> Any:
-        """Return the worker cycles of a run with a step; amounts are numbers or NumPy arrays of one shape.
+        """Return the worker cycles of a run with a step; the `amounts` of the loops' formulas are numbers or NumPy arrays of one shape.
 
         Examples
         --------

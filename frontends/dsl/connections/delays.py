@@ -41,7 +41,7 @@ Delays: TypeAlias = "npt.ArrayLike | Any | None"
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
     """Return the delay of each weight in steps: an array of `shape` or, with a `pattern`, one delay per entry of it; None without delays.
 
-    Any other `delays` raise a SynapticDelayError.
+    Delays that are negative, not whole, or do not match the weights raise a SynapticDelayError.
     """
     if delays is None:
         return None

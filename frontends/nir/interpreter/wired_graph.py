@@ -116,7 +116,7 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 
 def delay_steps(unfolded: Unfolded, dt: float) -> dict[str, Array]:
-    """Return the delays of each Delay node's values in whole steps."""
+    """Return, for each Delay node, the delay of each of its values in whole steps."""
     return {
         name: np.rint(np.asarray(node.fields["delay"], np.float64) / dt).astype(np.int64)
         for name, node in unfolded.nodes.items()
@@ -178,7 +178,7 @@ def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
 
 
 def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], delays: Mapping[str, Array]) -> list[str]:
-    """Return the nodes in evaluation order within a step."""
+    """Return the nodes in evaluation order within a step; `edges` contains the lags from :func:`edge_lags`."""
     return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _delays_all(edge[1], delays)])
 
 

@@ -92,7 +92,7 @@ def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shap
         after = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
         neighbours = after if node.type == "Input" else known
         return neighbours[0] if neighbours else None
-    if node.type == JUNCTION:
+    if node.type == JUNCTION:  # an Input or Output of a nested graph
         return max(known, key=len) if known else _declared(node)
     return max(known, key=len) if known else _convolution_input(node)
 

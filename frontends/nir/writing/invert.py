@@ -29,7 +29,7 @@ class _Form:
     """A neuron model whose equations are those of a NIR node, and the type of the node."""
 
     kind: str
-    has_factors: bool  # whether the equations contain the library's factors per step, instead of dt, tau and r as in the standard
+    has_factors: bool  # whether the equations are those of snnc's library, with decays per step; else with dt, tau and r, as in NIR
     model: NeuronModel
 
 

@@ -61,7 +61,7 @@ class Evaluator:
 
 
 def _evaluate(root: Node, known: dict[int, Array], leaf: Callable[[Node], Array | None], computed: Callable[[Node], None]) -> Array:
-    """Return the value of `root`; store all intermediate values in `known`, and call `computed` for nodes with operands."""
+    """Return the value of `root`; store all intermediate values in `known`, and call `computed` after each node computed from operands."""
     stack = [root]
     while stack:
         n = stack[-1]
@@ -207,7 +207,7 @@ class CallerInputs:
         return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
 
     def full(self, name: str) -> Array:
-        """Return all steps of an input: the array of this name, the part of an array that the name selects, or zeros."""
+        """Return all steps of an input: the array of this name, the part of an array that a name such as ``state[1]`` selects, or zeros."""
         shape, array = self.inputs.shapes[name], self.arrays.get(name)
         part = None if array is not None else part_of(name)
         if part is not None and part[0] in self.arrays:

@@ -194,4 +194,4 @@ class OperatorCall:
 
 
 Handler: TypeAlias = Callable[[OperatorCall], list[Value]]
-"""A function that creates the nodes of one operator; it returns a value for each of the operator's outputs that the file may use."""
+"""A function that creates the nodes of one operator; if it returns fewer values than outputs, files may not read the last ones."""

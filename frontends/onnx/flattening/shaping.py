@@ -25,7 +25,7 @@ _MAX_PUSH: Final = 150
 def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
     """Return the node of ``op(*inputs)`` with NumPy broadcasting.
 
-    If all inputs are constant, the result is evaluated. If it is a comparison or a floating-point number, it also keeps its operation.
+    If all inputs are constant, the node has a value; it also keeps `op` if that is a comparison or the value is floating-point.
     Shapes that do not broadcast raise a ShapeError.
     """
     shape = _broadcast([n.shape for n in inputs], op)
@@ -184,9 +184,9 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 
 
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Exchange two slices on different axes if that brings the outer one closer to the input.
+    """Exchange the inner slice `x` and an outer one on another axis, `axis`, if that brings the outer one closer to the input.
 
-    An outer slice of one index is also exchanged with a slice of an input if it selects a step, or if the inner one has several indices.
+    An outer slice of one index is also exchanged with a slice of an input if the outer one selects a step or the inner has several indices.
     """
     source = x.inputs[0]
     source_axis, source_start = x.attrs

@@ -105,7 +105,7 @@ def _cast(call: OperatorCall) -> list[Value]:
 def _survives_cast(x: Node, truth: bool) -> bool:
     """Return whether a cast to an integer type, or to bool if `truth`, does not change a value.
 
-    The value must be computed from comparisons and integers. Parts of inputs are accepted, too: files cast spikes of their inputs.
+    The value must be computed from comparisons and integers. Parts of inputs are assumed to be spikes, because some files cast these.
     """
     seen, stack = {x.id}, [x]
     while stack:

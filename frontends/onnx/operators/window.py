@@ -90,7 +90,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
         raise MalformedGraphError(f"{call.where}: a variance is negative.")
     factor = scale / np.sqrt(variance + epsilon)
     shift = bias - mean * factor
-    outputs_axis = 1 if x.op == "conv" else len(x.shape) - 1  # if `x` is a convolution or matrix product
+    outputs_axis = 1 if x.op == "conv" else len(x.shape) - 1  # of output channels or features, if `x` is a convolution or matrix product
     if x.op in ("conv", "linear") and outputs_axis == 1 and x.value is None:
         return [_folded(call, x, factor, shift)]
     shape = (channels, *(1,) * (len(x.shape) - 2))

@@ -71,7 +71,7 @@ class Imported:
         return any(len(self.declared[n]) < len(self.inputs.shapes[n]) for n in self.inputs.axes)
 
     def input_shape(self, name: str) -> tuple[int | str, ...]:
-        """Return the shape of an input of the graph; names are open sizes."""
+        """Return the shape of an input of the graph; names are open sizes: "steps", or dynamic sizes that are not in `fixed`."""
         shape = tuple(self.fixed.get(d, d) if isinstance(d, str) else d for d in self.declared[name])
         return ("steps", *shape) if self.stepwise and name in self.inputs.axes else shape
 

@@ -42,7 +42,7 @@ class CheckedOutput:
 
     name: str
     node: Node | None
-    """The whole output; None for a single step."""
+    """The whole output; None if the file describes a single step."""
     rows: tuple[Node, ...]  # the output's values at all steps, if the file computes them separately
     time_axis: int | None  # axis of `node` along which the steps are stacked
 
@@ -153,6 +153,7 @@ class _Network:
 
 @contextmanager
 def _refusing_to_run() -> Iterator[None]:
+    """Turn an error raised in the block into a SelfCheckError."""
     try:
         yield
     except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:

@@ -121,7 +121,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 
 def joined(pool: NodePool, node: Node) -> Node:
-    """Return one Concat, with the same parts at every step, for a value that Concat nodes or written slices join; else `node`."""
+    """Return `node` with the Concat nodes and written slices along one axis replaced by one Concat, cut alike at every step."""
     if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
@@ -140,7 +140,7 @@ def joined(pool: NodePool, node: Node) -> Node:
 def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """Return one Concat of `parts` and of the parts of nested Concats along the same axis.
 
-    Constants are cut into pieces as long as the shortest other part, if their own length is a multiple of it.
+    Constants (a buffer starts as one constant) are cut into pieces as long as the shortest other part, if this divides their length.
     """
     flat = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in flat if n.value is None), default=0)

@@ -107,7 +107,7 @@ def _stem(name: str) -> str:
 
 _ARITHMETIC: Final = frozenset({"add", "sub", "neg", "mul", "max", "min"})
 _LAYERS: Final = frozenset({"linear", "conv", "pool", "reduce"})
-# Ratings of a path from a state to an output, by its highest-rated operation; sums, products, minima, maxima and moved values rate 0.
+# Ratings of a path from a state to an output, by its highest-rated operation; sums, products, minima, maxima, reshapes and slices rate 0.
 _CURVED: Final = 2
 """A nonlinear function."""
 _LAYER: Final = 4

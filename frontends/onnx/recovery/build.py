@@ -144,7 +144,7 @@ class GraphBuilder:
         raise StepGraphError("a layer reads a constant instead of a value of the network; fold it into the layer's bias.")
 
     def layer(self, cls: int) -> None:
-        """Add a layer between populations, or a reshape."""
+        """Add an operation between populations, such as a dense layer, a pooling or a reshape."""
         if self.step.classes[cls].op == "gather" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
@@ -171,7 +171,7 @@ class GraphBuilder:
         self.places[cls] = _SourcePort(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
-        """Add the population of a group."""
+        """Add the population of a group; a group that only computes ``a*x + b`` becomes a Scale instead."""
         step, states = self.step, self.states[group]
         members = self.groups.members(group)
         shapes = {step.samples[c] for c in members}

@@ -63,7 +63,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Move ``detach`` to the definition of each spike that every line of a population detaches when it reads it.
+    """Move ``detach`` to the definition of each spike that is detached wherever the population's lines read it.
 
     Spikes that are read outside the population, listed in `outside`, do not change.
     """

@@ -37,7 +37,7 @@ class Grouping:
 
 
 def grouping(step: RecoveredStep) -> Grouping:
-    """Divide the elementwise classes of a step into groups."""
+    """Divide the elementwise classes of a step into groups; sums that no group takes stay without one and become additions of the graph."""
     groups = Grouping(step.order())
     uses = _uses(step, groups.order)
     _biases(step, groups, uses)

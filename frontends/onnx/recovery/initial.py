@@ -35,7 +35,7 @@ _MAX_WORK: Final = 1e9
 _MAX_EARLY: Final = 100
 """Maximum number of nodes of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
-"""Number of samples to compare if every value of a step has fewer than :data:`_SMALL` elements, so that some neurons fire; else two."""
+"""Number of samples to compare, enough for some neurons to fire; two if a value of a step has :data:`_SMALL` elements or more."""
 _SEARCHED: Final = 2
 """Number of samples to compare for a candidate."""
 _SMALL: Final = 4096

@@ -1,4 +1,4 @@
-"""Convert layers between populations to operations of the graph; each layer is a class, a value of the recovered step."""
+"""Convert layers between populations to operations of the graph; each layer is a *class*: the nodes of all steps that compute one value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Return the base of a layer's name, its operation, its operands, and the input shape that it requires (None for any shape).
 
-    A part of the step for which a graph has no operation raises a NotYetError.
+    `cls` is the index of the layer's class, and `bias` a constant that another class adds to its result. A part of the step for which a
+    graph has no operation raises a NotYetError.
     """
     step_class = step.classes[cls]
     operands = step_class.operands

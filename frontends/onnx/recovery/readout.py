@@ -151,7 +151,7 @@ def _reduced(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] 
 def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Match a reduction that is written as nested sums, maxima or minima of steps, such as ``max(max(a0, a1), a2)``.
 
-    A sum over all steps is not matched; it becomes a state.
+    A sum over all steps is not matched: it is rolled up as a state, which :func:`accumulated` recognises.
     """
     if node.op not in ("add", "max", "min") or not timeline.timed:
         return None

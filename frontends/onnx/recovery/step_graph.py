@@ -33,7 +33,8 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> tuple[Graph, tuple[Tr
 
     The delay of a matrix product or convolution (*product* in this module) is first placed before the product, which then reads zeros
     before step 0. If this contradicts the first steps of the file, the delay is placed after the product, so that step 0 receives nothing
-    from it. Initial states that the file contains are tried first; others are searched at the end.
+    from it. Initial states that the file contains are tried first; others are searched at the end. If populations depend on each other
+    within one step, all is tried again with products moved to the next step where possible (:func:`delay_products`).
 
     If no choice explains the file's first steps, raise an InitialStateError; if populations depend on each other within one step, a
     StepGraphError.
@@ -87,7 +88,7 @@ def _delays_before_products(step: RecoveredStep) -> RecoveredStep:
 
 
 def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
-    """Return the smallest delay with which classes outside `chain`, or results, read its last class."""
+    """Return the smallest delay with which classes outside `chain`, or results, read its last class; `chain`: a product, then its bias."""
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]

@@ -1,7 +1,8 @@
 """Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until no delay is negative.
 
-The roll-up may assign a class to the step after its own: a reset, for example, reads the spike of the previous step. Shifting a class
-changes the delays with which it reads and is read, but not its values.
+The roll-up may assign a value to a later step than the one that computes it. For example, a reset reads the spike of the previous step,
+and the roll-up may assign this spike to the step of the reset. A class that reads the spike in the same step then reads it with delay -1.
+Shifting a class changes the delays with which it reads and is read, but not its values.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
 
 
 def shift(step_class: StepClass, lead: int) -> None:
-    """Add `lead` to the steps of a class, and sort its nodes anew: those before step 0 are `initial`, others `nodes` or `forced`."""
+    """Add `lead` to the steps of a class, and sort its nodes into its fields: `initial` before step 0, else `nodes` or `forced`."""
     moved = defaultdict(list, {t + lead: [n] for t, n in step_class.nodes.items()})
     for t, nodes in (*step_class.forced.items(), *step_class.initial.items()):
         moved[t + lead] += nodes

@@ -1,8 +1,8 @@
 """Undo the unrolling in time: group the nodes of all steps into classes, one class for each value that a step computes.
 
-A *tuple* contains one node per time step. Tuples are analysed from the outputs towards the inputs: equal constants are a parameter; a
-tuple that equals a known class shifted by d steps reads it with delay d; any other tuple is a new class, whose operands are tuples
-again. Names and the order of nodes do not matter.
+A *tuple* (:data:`Steps`) contains one node per time step. Tuples are analysed from the outputs towards the inputs: equal constants are a
+parameter; a tuple that equals a known class shifted by d steps reads it with delay d; any other tuple is a new class, whose operands are
+tuples again. Names and the order of nodes do not matter.
 """
 
 from __future__ import annotations

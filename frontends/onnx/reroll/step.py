@@ -17,7 +17,7 @@ from snnc.frontends.onnx.flattening.node import Array, GatherMap, Node, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "gather")
-"""Operations, other than elementwise ones, for which a graph has operations."""
+"""Operations, other than elementwise ones, that a graph can express."""
 _UNKNOWN: Final = -1
 """Batch axis that has not been derived yet."""
 

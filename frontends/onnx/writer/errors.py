@@ -1,4 +1,4 @@
-"""Errors of the ONNX writer, one class per check."""
+"""Errors of writing ONNX files, of running them in ONNX Runtime, and of importing PyTorch modules (which PyTorch exports to ONNX)."""
 
 from __future__ import annotations
 

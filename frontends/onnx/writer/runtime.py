@@ -167,7 +167,7 @@ class _Exposer:
         return name
 
     def _lift(self, graph: GraphProto, name: str, path: _GraphPath, above: _GraphPath) -> str:
-        """Return the name in `graph` of the tensor, or of its values stacked over iterations."""
+        """Add outputs that pass a tensor up along `path`; return its name in `graph`, or that of its values stacked over iterations."""
         if not path:
             return name
         (maker, attribute), rest = path[0], path[1:]

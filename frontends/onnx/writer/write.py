@@ -33,7 +33,7 @@ IR_VERSION: Final = 8
 """Versions of ONNX's operators and of its file format that snnc writes."""
 Form: TypeAlias = Literal["plain", "functions"]
 _INSIDE: Final = (1 << 31) - (1 << 24)
-"""Maximum size in bytes of weights inside the model file; protobuf is limited to 2 GiB."""
+"""Maximum size in bytes of all weights together inside the model file; protobuf is limited to 2 GiB."""
 _SMALL: Final = 1024
 """Size in bytes up to which arrays, such as shapes and indices, always stay in the model file."""
 
@@ -58,7 +58,8 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         Whether to add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
         The states in ``graph.state_inputs`` are always inputs.
     inside
-        Maximum size in bytes of weights inside the file; larger weights are written to a second file, ``path`` followed by ``.data``.
+        Maximum size in bytes of all weights together inside the file; if they are larger, they are written to a second file, ``path``
+        followed by ``.data``.
 
     Returns
     -------

@@ -25,7 +25,7 @@ CURVE_SEEDS, QUICK_SEEDS = 3, 1
 
 
 def code_row(steps: int, group: int, seeds: int) -> Row:
-    """Return the row for a number of steps, of neurons per class, and of seeds."""
+    """Return the row of a population code with a number of steps, of neurons per class (`group`), and of seeds."""
     return Row("population code", {"steps": steps, "group": group, "seeds": seeds})
 
 
@@ -35,7 +35,7 @@ def _code_rows(quick: bool) -> tuple[Row, ...]:
 
 
 def _code_points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> tuple[Point, ...]:
-    """Return the points of one line per number of neurons per class; `number` reads y from a result."""
+    """Return the points of population codes, one line per number of neurons per class; `number` reads y from a result."""
     points = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):

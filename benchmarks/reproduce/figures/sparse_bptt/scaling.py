@@ -20,7 +20,7 @@ NET: Final = "shd-x{}-n{}-a5"
 PROGRAMS: Final = {SNNC: ("snnc's program", "(predicted)"), PUBLISHED: ("the paper's program", "(predicted by a model of it)")}
 """Program and note in the label of a line, by strategy."""
 FIXED: Final = {"shd-n8-b3-a5": (1, 2, 4, 8, 16), "shd-x4-n8-a5": (4, 8, 16, 32, 64)}
-"""Numbers of IPUs for each network of a fixed size; the first is that of the network in the paper's grid."""
+"""Numbers of IPUs for each network of a fixed size; the first is the number that its name states: 4 for ``x4``, 1 without an ``x``."""
 QUICK_FIXED: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 

@@ -11,6 +11,7 @@ from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dens
 PERCENTS: Final = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50)
 QUICK_PERCENTS: Final = (0.5, 2, 5, 20, 50)
 OF_ACTIVITY: Final = "nmnist-h3-a{:g}"
+"""Name of a network for a capacity in %; :mod:`snnc.benchmarks.nets` explains these names."""
 SIZES: Final = (2, 4, 8, 16, 32)
 """Numbers of neurons per tile."""
 QUICK_SIZES: Final = (2, 8)
