@@ -105,8 +105,10 @@ def from_sequence(record: Array, info: OutputInfo) -> Array:
         return record[0][0] if batch is None and record.shape[1] == 1 else np.moveaxis(record[0], 0, batch or 0)
     if batch is None and record.shape[1] == 1:
         return np.moveaxis(record[:, 0], 0, time or 0)
-    if time is None or batch is None:
-        return record
+    if time is None:
+        time, batch = 0, 1 if batch is None else batch + 1
+    elif batch is None:
+        batch = time + 1
     return np.moveaxis(record, [0, 1], [time, batch])
 
 
