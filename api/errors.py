@@ -130,7 +130,7 @@ class InternalError(SnncError, code="SNNC-E599"):
 
 
 class FilledBufferError(SnncError, code="SNNC-E532"):
-    """Past values are given for a buffer that always starts with zeros."""
+    """An array for past values that are always 0 contains other values."""
 
 
 class UnknownBenchmarkError(SnncError, code="SNNC-E550"):

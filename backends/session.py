@@ -113,8 +113,8 @@ class BackendSession:
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
 
-        The program of a machine runs whole sequences, of at most the compiled numbers of steps and samples. There, each step runs the
-        sequence again from its start, which is exact but slow.
+        A program for tile machines or PopTorch runs whole sequences, of at most the compiled numbers of steps and samples. There, each
+        step runs the sequence again from its start, which is exact but slow.
 
         Inputs and outputs are as for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch
         axis.

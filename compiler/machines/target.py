@@ -57,7 +57,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Streaming:
-    """Memory outside the chips: bytes per chip, and the rate in bytes per second in one direction."""
+    """Memory outside the chips: bytes, and rate in bytes per second in one direction, for each chip."""
 
     bytes_per_chip: int
     bytes_per_second: float

@@ -13,7 +13,7 @@ class MappingOptionError(SnncError, code="SNNC-E310"):
 
 
 class CapacityError(SnncError, code="SNNC-E311"):
-    """A spike capacity or an activity is outside its range, or is given for a buffer that sends no spikes."""
+    """A spike capacity or an activity is outside its range, or is given for a source that sends no spikes."""
 
 
 class NoScheduleError(SnncError, code="SNNC-E312"):

@@ -51,7 +51,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and in `parts` the form of its program: :class:`Parts`, or `ChannelOrders`; None for the original program."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, or `ChannelOrders` (reordered channels); None for the original program."""
 
     plan: Plan
     parts: Any = None
@@ -121,7 +121,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
+    """Map the network whole, whole with neurons ordered so that tiles get even work, and in parts; return the fastest plan.
 
     If the user requests a number of parts (`wanted`), only that number is mapped; if that is impossible, a PartsError is raised.
     """

@@ -104,7 +104,7 @@ def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
 
 def _structure(layer: Layer) -> Hashable:
     """Return the properties of a population that its printed code depends on, besides costs and fields."""
-    # Tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one.
+    # Tables of an indexed connection: starts of rows, first targets and weights of runs of entries, and lengths unless all are 1.
     tables = [0 if link.indexed is None else 3 + (link.indexed.map.length > 1) for link in layer.incoming]
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, n) for link, n in zip(layer.incoming, tables, strict=True))
     return (
