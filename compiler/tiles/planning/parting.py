@@ -51,7 +51,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and in `parts` the form of its program: :class:`Parts`, or `ChannelOrders` (reordered channels); None for the original program."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, `ChannelOrders` (reordered channels), or None if unchanged."""
 
     plan: Plan
     parts: Any = None
