@@ -51,11 +51,11 @@ def popart_library() -> Path:
     return cached_file(f"popart-{key}", RUNTIME, build)
 
 
-def operation_flags() -> tuple[str, ...]:
-    """Return the compiler flags of custom operations."""
+def operation_flags(runtime: Path) -> tuple[str, ...]:
+    """Return the compiler flags of custom operations that are linked with `runtime`, the result of :func:`popart_library`."""
     # The name of the library's folder depends on the contents of the headers, so a changed header changes a flag, and cached objects do
     # not match.
-    return (*OPERATION_FLAGS, f"-I{popart_library().parent / INCLUDE}")
+    return (*OPERATION_FLAGS, f"-I{runtime.parent / INCLUDE}")
 
 
 def build_operation(folder: Path) -> Path:
@@ -65,4 +65,4 @@ def build_operation(folder: Path) -> Path:
     # Building the emulator's PopLibs takes a minute, so only packages that use them link them.
     libraries = link_flags(complete=True) if (folder / STATISTICS).exists() else []
     link = (str(runtime), f"-Wl,-rpath,{runtime.parent}", *libraries)
-    return build_project(folder, SOURCES, OPERATION, own_level(folder), operation_flags(), link)
+    return build_project(folder, SOURCES, OPERATION, own_level(folder), operation_flags(runtime), link)

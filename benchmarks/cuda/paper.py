@@ -79,7 +79,7 @@ def reason_without_gpu() -> str:
 
 
 def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's predicted step on IPUs with the activity of the measured problem, or the reason why there is no prediction."""
+    """Return the step time that snnc predicts for IPUs, with the activity of the measured problem, or why there is none."""
     row = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
     shared = {"kind": PREDICTED, "target": row.get("target") or target, "ipus": row.get("ipus")}
     shared |= {"conditions": row["conditions"]} if "conditions" in row else {}

@@ -15,7 +15,7 @@ connection ``c`` has these members in ``host.cpp``:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -74,13 +74,17 @@ def _count(indexed: IndexedConnection) -> int:
 
 def first_table(net: PoplarNetwork, connection: str) -> int:
     """Return the index in ``plan.bin`` of an indexed connection's first table."""
-    earlier = itertools.takewhile(lambda id_: id_ != connection, net.indexed)
-    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in earlier)
+    return _tables_before(net, itertools.takewhile(lambda id_: id_ != connection, net.indexed))
 
 
 def tables_before_window_test(net: PoplarNetwork) -> int:
     """Return the number of tables in ``plan.bin`` before those of the test for further windows."""
-    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(map(_count, net.indexed.values()))
+    return _tables_before(net, net.indexed)
+
+
+def _tables_before(net: PoplarNetwork, connections: Iterable[str]) -> int:
+    """Return the number of tables of populations, stores, reductions, and these indexed connections."""
+    return len(net.plan.populations) + len(net.stores) + len(net.gradient_buses) + sum(_count(net.indexed[id_]) for id_ in connections)
 
 
 # ---- variables and the update ----------------------------------------------------------------------------------------
